@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _PLACES = ("--db", "--config", "--store")
 _COMMAND = re.compile(r"`thinkback ([a-z-]+(?: [a-z-]+)*)")
 _ANY = re.compile(r"`thinkback ([^`]*)`|thinkback (keys set \S+)")
+# What a next action says to programs beside what it says to people.
+_FOR_PROGRAMS = re.compile(r" \(in a program [^)]*\)|, in a program .*$")
 _PASSWORD = re.compile(r"(://[^:/@]*:)[^/@]*(?=@)|(password=)[^&]*")
 _SLASHES: Mapping[str, str] = MappingProxyType(
     {"sessions": "/sessions", "apps": "/app", "endpoints": "/endpoint", "why --next": "/why next"}
@@ -83,7 +85,8 @@ def for_shell(error: ThinkbackError, session: str) -> ThinkbackError:
 
 def for_chat(error: ThinkbackError) -> ThinkbackError:
     """``error`` with next actions that can be typed in a chat; what only a shell does is called so."""
-    error.next_actions = tuple(_ANY.sub(_slash, _CHAT.get(action, action)) for action in error.next_actions)
+    said = (_FOR_PROGRAMS.sub("", _CHAT.get(action, action)) for action in error.next_actions)
+    error.next_actions = tuple(_ANY.sub(_slash, action) for action in said)
     return error
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import io
+import socket
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from tests.cli.chat.talks import say
+from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.drawing.look import Look, look_of
 from thinkback.cli.chat.drawing.screen import Screen
+from thinkback.cli.chat.lines import LineReader
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock
 from thinkback.model.commits import Outcome, Response, TurnState, Usage
 from thinkback.model.deltas import ReasoningDelta, TextDelta
 from thinkback.model.target import Settings
+from thinkback.session.config import keys
 from thinkback.session.reply import Reply
 from thinkback.turn import events
 from thinkback.wire.result import ReadResult
+from thinkback_referee import Referee
 
 ENCRYPTED = ThinkingBlock("", carriers=(Carrier("encrypted", "b3BhcXVl"),))
 
@@ -123,3 +130,62 @@ def test_thinking_and_answers_may_take_turns() -> None:
         "Thinking:\nOne and\n\n\ntwo\n(Thought for less than a second, ~3 tokens)\n\n  Yes.\n\n"
         "Thinking:\nThree\n(Thought for less than a second, ~1 token)\n"
     ) == stream.getvalue()
+
+
+def test_a_network_failure_names_endpoint_and_host_in_the_words_of_a_chat(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing that only a program can do is proposed."""
+    with socket.socket() as taken:  # bound and not listening: refuses
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        chat.session.use(base_url=f"http://127.0.0.1:{port}", api_key="sk-test-0123456789abcdef")
+        say(chat, "Hi")
+
+    shown = capsys.readouterr().out
+    assert f"deepseek at 127.0.0.1:{port}: " in shown
+    assert "session." not in shown
+    assert "program" not in shown
+    assert "/retry asks again" in shown
+
+
+class Person(LineReader):
+    """Somebody who gives these answers."""
+
+    is_live = True
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__([])
+        self._answers = iter(answers)
+
+    def ask(self, question: str, default: str = "", *, secret: bool = False) -> str:
+        assert secret == ("KEY" in question)
+        return next(self._answers)
+
+
+def test_a_missing_key_is_asked_for_and_kept(
+    chat: Chat, referee: Referee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message is asked with it then; an empty answer leaves it at the error."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    chat.session = chat.store.session(
+        "keyless", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek")
+    )
+    chat.reader = Person("", "sk-test-0123456789abcdef")
+    say(chat, "One.")
+    assert 0 == len(referee.requests)
+    say(chat, "Two.")
+
+    assert 1 == len(referee.requests)
+    assert "sk-test-0123456789abcdef" == keys.find(("DEEPSEEK_API_KEY",))
+    shown = capsys.readouterr()
+    assert "deepseek needs a key" in shown.out
+    assert "sk-test" not in shown.out + shown.err
+
+
+def test_an_endpoint_that_does_not_know_the_model_asks_a_person(chat: Chat) -> None:
+    """What is named is asked from then on."""
+    chat.reader = Person("claude-sonnet-5")
+    say(chat, "/endpoint anthropic")
+    assert ("anthropic", "claude-sonnet-5") == (chat.session.target.endpoint.id, chat.session.target.model)

@@ -25,8 +25,10 @@ class Reader(Protocol):
     def lines(self, chat: Chat) -> Iterator[str]:
         """What is said, message by message, until it is over."""
 
-    def ask(self, question: str, default: str = "") -> str:
-        """One more line, to a question; ``default`` can be changed. Raises ``EOFError`` where nobody answers."""
+    def ask(self, question: str, default: str = "", *, secret: bool = False) -> str:
+        """One more line, to a question; ``default`` can be changed, and a ``secret`` is not shown. Raises ``EOFError``
+        where nobody answers.
+        """
 
 
 class Chat:

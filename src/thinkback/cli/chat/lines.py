@@ -30,6 +30,6 @@ class LineReader:
         if begun:
             yield begun
 
-    def ask(self, question: str, default: str = "") -> str:
+    def ask(self, question: str, default: str = "", *, secret: bool = False) -> str:
         """Nobody answers: raises ``EOFError``."""
         raise EOFError(question)

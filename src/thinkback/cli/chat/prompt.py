@@ -167,12 +167,14 @@ class Prompt:
             except KeyboardInterrupt:  # a dumb terminal has no keys of ours: the line is given up there too
                 terminal.note()
 
-    def ask(self, question: str, default: str = "") -> str:
+    def ask(self, question: str, default: str = "", *, secret: bool = False) -> str:
         """One more message; Ctrl-C and Ctrl-D give up, and so does the end of the turn in which a tool asks."""
         columns = shutil.get_terminal_size().columns
         is_wide = terminal.columns_of(question) + _ROOM <= columns
         message = question if is_wide else "> "  # beside it would be too little to write in
-        asking: PromptSession[str] = PromptSession(message, multiline=True, key_bindings=line_keys())
+        asking: PromptSession[str] = PromptSession(
+            message, multiline=True, key_bindings=line_keys(), is_password=secret
+        )
         _forget_typed(asking.app.input)
         if not is_wide:
             terminal.out(textwrap.fill(question.strip(), max(columns - 1, 1)))

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
@@ -16,9 +17,10 @@ from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.drawing.screen import is_withheld
 from thinkback.cli.chat.keyboard import SIGNALLED
-from thinkback.errors import BusyError, ThinkbackError
+from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError
 from thinkback.model.deltas import Status
 from thinkback.session import retry_reasoning_only
+from thinkback.session.config import keys
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -43,6 +45,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     chat.news.follow(chat)  # a command may have gone to a branch of its own
     chat.news.tell(chat)
     stream: ContinuedStream | None = None
+    system = chat.system
     chat.code = 0
     chat.screen.begin()
     try:
@@ -63,7 +66,10 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.screen.note("interrupted before the message was stored")
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
-        chat.screen.finish(reply_of(stream), hints.for_chat(error))
+        chat.screen.finish(reply_of(stream), hints.for_chat(_located(chat, error)))
+        if isinstance(error, CredentialError) and reply_of(stream) is None and _keeps_key(chat):
+            chat.system = system
+            ask(chat, prompt)
     except Exception:  # a fault of ours: what arrived is shown, and the loop tells of it
         chat.screen.finish(reply_of(stream), None)
         raise
@@ -74,6 +80,25 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.code = exits.FAILED
         _tell_silence(chat, stream)
         _tell_withheld(chat, stream.reply)
+
+
+def _located(chat: Chat, error: ThinkbackError) -> ThinkbackError:
+    """``error`` with the endpoint and its host, where the network failed."""
+    if isinstance(error, NetworkError):
+        target = chat.session.target
+        error.message = f"{target.endpoint.id} at {urlsplit(target.base_url).netloc}: {error.message}"
+    return error
+
+
+def _keeps_key(chat: Chat) -> bool:
+    """Ask for the key that the endpoint lacks, and keep it on this machine; whether there is one now."""
+    names = chat.session.target.endpoint.auth.env
+    if not (chat.reader.is_live and names) or keys.find(names) is not None:
+        return False
+    said = chat.reader.ask(f"{names[0]} (kept on this machine; Enter for none): ", secret=True).strip()
+    if said:
+        terminal.note(f"{names[0]} is kept in {keys.keep(names[0], said)}")
+    return bool(said)
 
 
 def _is_free(chat: Chat) -> bool:
