@@ -588,3 +588,24 @@ def test_an_endpoint_that_does_not_know_the_model_wants_one(chat: Chat, capsys: 
 
     assert "deepseek-v4-pro is not known at anthropic: /endpoint anthropic MODEL" in capsys.readouterr().err
     assert "deepseek" == chat.session.target.endpoint.id
+
+
+def test_files_go_along_with_the_next_message(chat: Chat, referee: Referee, capsys: Caught, tmp_path: Path) -> None:
+    """A text is quoted under its name, a picture is a part; what the dialect has no place for is refused at once."""
+    (tmp_path / "notes.txt").write_text("A note.\n")
+    (tmp_path / "cat.png").write_bytes(b"picture")
+    (tmp_path / "film.bin").write_bytes(b"\xff\xfe\x00")
+    chat.session.use(endpoint="kimi", model="kimi-k2.6", base_url=referee.base_url("kimi"), api_key="sk-a-key-of-tests")
+    say(chat, f"/attach {tmp_path}/notes.txt {tmp_path}/cat.png", f"/attach {tmp_path}/film.bin", "Look.", "/attach")
+    chat.session.use(endpoint="cohere", model="command-a-reasoning-08-2025", api_key="sk-a-key-of-tests")
+    (tmp_path / "paper.pdf").write_bytes(b"paper")
+    say(chat, f"/attach {tmp_path}/paper.pdf")
+
+    shown = capsys.readouterr().err
+    text, picture = messages(referee)[0]["content"]
+    assert "Look.\n\nnotes.txt:\n```\nA note.\n```" == text["text"]
+    assert "image_url" == picture["type"]
+    assert "attached to the next message: notes.txt, cat.png" in shown
+    assert "film.bin is neither text nor" in shown
+    assert "nothing is attached" in shown
+    assert [] == chat.attached

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from thinkback.cli.chat.drawing.look import Look
+    from thinkback.model.blocks import Media
+    from thinkback.session.requests import Prompt
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -35,6 +37,7 @@ class Chat:
     """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop.
 
     ``is_summary_told``: how a summary of withheld thinking is asked for.
+    ``attached`` goes along with the next message.
     ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
@@ -49,6 +52,7 @@ class Chat:
         self.reader = reader
         self.code = 0
         self.is_over = False
+        self.attached: list[Media | str] = []
         self.unnamed: list[str] = []
         self.is_summary_told = False
         self.system: str | None = None
@@ -65,6 +69,13 @@ class Chat:
         self.toolbox.close()
         for session in self.unnamed:
             fresh.forget_unused(self.store.log, session)
+
+    def prompt(self, text: str) -> Prompt:
+        """``text`` with what is attached, which is gone then: quoted files behind it, media as parts."""
+        attached, self.attached = self.attached, []
+        whole = "\n\n".join([text, *(one for one in attached if isinstance(one, str))])
+        media = [one for one in attached if not isinstance(one, str)]
+        return [whole, *media] if media else whole
 
     def _look(self) -> Look:
         """How turns are drawn, as the settings want it now."""

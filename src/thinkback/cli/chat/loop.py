@@ -39,7 +39,7 @@ def handle(chat: Chat, line: str) -> None:
             return
         chat.news.follow(chat)
         if line.startswith("//") or not line.startswith("/"):
-            turns.ask(chat, line.removeprefix("/") if line.startswith("//") else line)
+            turns.ask(chat, chat.prompt(line.removeprefix("/") if line.startswith("//") else line))
         else:
             table.run(chat, line)
     except (KeyboardInterrupt, EOFError):

@@ -25,9 +25,20 @@ _ALSO = {"exit": "quit", "q": "quit"}
 @cache
 def table() -> dict[str, Slash]:
     """Every command by name, in the order of the help."""
-    from thinkback.cli.chat.slash import apps, basics, branches, export, inspect, places, profiles, screen, settings
+    from thinkback.cli.chat.slash import (
+        apps,
+        attach,
+        basics,
+        branches,
+        export,
+        inspect,
+        places,
+        profiles,
+        screen,
+        settings,
+    )
 
-    groups = (settings, profiles, places, apps, inspect, branches, export, screen, basics)
+    groups = (settings, profiles, places, apps, inspect, branches, attach, export, screen, basics)
     return {row.name: row for group in groups for row in group.ROWS}
 
 

@@ -110,6 +110,11 @@ def _file(before: Sequence[str], begun: str) -> Iterable[str]:
     is_said = any(not word.startswith("--") and word not in values for word in before)
     if is_said or before[-1:] == ["--format"]:
         return
+    yield from files(begun)
+
+
+def files(begun: str) -> Iterable[str]:
+    """Files and directories whose name begins so and can stand in a line; hidden ones if asked for."""
     stem, name = begun[: begun.rfind("/") + 1], begun[begun.rfind("/") + 1 :]
     with suppress(OSError), os.scandir(os.path.expanduser(stem) or ".") as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
