@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load notebook peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it
 	$(call environment,.venv-notebook,runtime)
 	@.venv-notebook/bin/python $(PIP) install --require-hashes --requirement requirements/notebook.txt
 	@touch $@
+
+release-check: venv ## builds both distributions and runs the wheels in an empty environment
+	@$(BIN)/python -m scripts.release_check
 
 notebook: .venv-notebook/.ready ## a notebook in a real kernel: what it shows of a stream, a reply, a session
 	@PYTHONPATH=src:referee/src:. .venv-notebook/bin/python -W ignore -m scripts.notebook
