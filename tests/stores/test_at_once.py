@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from tests.stores.life import change
-from tests.stores.samples import file_of, fill, put, response_step, user_step
+from tests.stores.samples import asked_step, file_of, fill, put, response_step, user_step
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
 from thinkback.log.protocol import Query, Store
+from thinkback.model.commits import Commit
 from thinkback.stores import open_store
 from thinkback.stores.sqlite import open_sqlite
 
@@ -105,6 +106,37 @@ def test_readers_of_a_log_in_memory_see_whole_steps() -> None:
             thread.join()
         assert [] == failures
         assert 240 == store.count()
+
+
+def test_summaries_and_pages_are_of_whole_steps_while_another_program_appends(place: str) -> None:
+    """What was counted never goes back and is that of whole turns; pages that are read meanwhile make up the line."""
+    with closing(open_store(place)) as writer, closing(open_store(place)) as reader:
+        for session in "ab":
+            writer.create_session(session, session, 1)
+
+        def write(session: str) -> None:
+            for number in range(20):
+                put(writer, session, asked_step(f"{number}", "hm", "So.", 2_000 + number))
+
+        threads = [threading.Thread(target=write, args=(session,)) for session in "ab"]
+        for thread in threads:
+            thread.start()
+        pages: list[Commit] = []
+        counted = {"a": 0, "b": 0}
+        while min(counted.values()) < 20:
+            running = any(thread.is_alive() for thread in threads)
+            for session, summary in reader.summaries().items():
+                assert 30 * summary.tally.turns == summary.tally.tokens
+                assert counted[session] <= summary.tally.turns
+                counted[session] = summary.tally.turns
+            pages += reader.read("a", pages[-1].seq if pages else -1)
+            assert 0 == len(pages) % 6
+            assert running or min(counted.values()) == 20
+        for thread in threads:
+            thread.join()
+        pages += reader.read("a", pages[-1].seq)
+        assert pages == writer.read("a")
+        assert [] == list(reader.fsck())
 
 
 def test_a_log_in_memory_may_change_while_its_problems_are_read() -> None:

@@ -208,7 +208,7 @@ class _Connection:
                 try:
                     async with asyncio.timeout(CONNECT_SECONDS):
                         self._client = await opened
-                except BaseException as error:
+                except BaseException as error:  # whatever the package raises, the server does not work
                     await self.close()
                     if not isinstance(error, Exception):
                         raise
