@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.chat import table, turns
+from thinkback.cli.chat import failures, table, turns
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -47,7 +47,7 @@ def handle(chat: Chat, line: str) -> None:
     except BrokenPipeError:  # nobody reads any more
         raise
     except Exception as error:  # the outermost loop of a shell: a fault of ours ends no conversation
-        if os.environ.get("THINKBACK_DEBUG") == "1" and not isinstance(error, table.EXPECTED):
+        if os.environ.get("THINKBACK_DEBUG") == "1" and not isinstance(error, failures.EXPECTED):
             raise
-        chat.code, text = table.told(error)
+        chat.code, text = failures.report(error)
         terminal.complain(text)

@@ -7,19 +7,29 @@ typed for the next prompt.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import ahead, table
+from thinkback.cli.chat import ahead, failures
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
+    from thinkback.cli.chat.slash.row import Slash
 
 # Ctrl-O
 _UNFOLD = "\x0f"
 _COMMAND = re.compile(r"/(?:set|model|profile|endpoint)(?: [^\x00-\x1f]*)?")
 _LINE = re.compile(r"([^\r\n]*)[\r\n]")
 _CORRECTED = re.compile(r"[^\x08\x7f][\x08\x7f]")
+
+
+@cache
+def _rows() -> dict[str, Slash]:
+    """The commands that may be typed while a turn runs: none of them asks anything."""
+    from thinkback.cli.chat.slash import places, profiles, settings
+
+    return {row.name: row for group in (settings, profiles, places) for row in group.ROWS}
 
 
 def obey(chat: Chat) -> None:
@@ -34,9 +44,10 @@ def obey(chat: Chat) -> None:
         for line in commands:
             terminal.out(f"> {line}")  # typing it showed nothing
             try:
-                table.run(chat, line)
-            except table.EXPECTED as error:
-                terminal.complain(table.told(error)[1])
+                name, _, rest = line.removeprefix("/").partition(" ")
+                _rows()[name].run(chat, rest.strip())
+            except failures.EXPECTED as error:
+                terminal.complain(failures.report(error)[1])
 
 
 def unfold(chat: Chat) -> None:

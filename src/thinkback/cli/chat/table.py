@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, hints
 from thinkback.cli.chat.slash.row import Slash
-from thinkback.errors import ThinkbackError
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 
-EXPECTED = (click.ClickException, ThinkbackError, OSError)
-"""What may go wrong with a line without a fault of ours."""
 # What other programs have taught people to type.
 _ALSO = {"exit": "quit", "q": "quit"}
 
@@ -56,20 +52,6 @@ def run(chat: Chat, line: str) -> None:
     """Run the command of ``line``."""
     name, _, rest = line.removeprefix("/").partition(" ")
     find(name.strip()).run(chat, rest.strip())
-
-
-def told(error: Exception) -> tuple[int, str]:
-    """Exit code and text of what went wrong."""
-    match error:
-        case click.ClickException():
-            return error.exit_code, error.format_message()
-        case ThinkbackError():
-            return exits.code_of(error.kind), hints.for_chat(error).for_people()
-        case OSError():
-            return exits.FAILED, f"{error.strerror or error}: {error.filename or 'no file is named'}"
-        case _:
-            text = f"unexpected failure: {type(error).__name__}: {error}\n  - THINKBACK_DEBUG=1 shows where"
-            return exits.FAILED, text
 
 
 def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
