@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import thinkback
 from tests.session.chats import KEY, PERSONAS, open_session
 from thinkback.errors import NotFoundError
+from thinkback.model.commits import Draft
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import IMPORTED
 from thinkback_referee import Referee
@@ -75,3 +77,21 @@ def test_misspelt_endpoint_is_told_at_once(store: SessionStore) -> None:
         store.session("x", endpoint="deepsek", model="m")
     assert "did you mean deepseek?" in raised.value.next_actions
     assert [] == store.sessions()
+
+
+def test_a_record_of_a_request_asked_elsewhere_names_no_place(store: SessionStore, referee: Referee) -> None:
+    """A gateway records of restored reasoning that it was asked elsewhere: the session opens, asks on and shows it."""
+    first = open_session(store, referee, "deepseek")
+    first.chat("hello")
+    there = where(first)
+    record = next(commit.value for commit in first.log(kinds=("request",)))
+    first.conversation.append(
+        [
+            Draft("request", msgspec.structs.replace(record, target={}), response="r"),
+            Draft("response", next(commit.value for commit in first.log(kinds=("response",))), response="r"),
+        ]
+    )
+    session = store.session("chat")
+    assert there == where(session)
+    assert "completed" == session.chat("again").state
+    assert all(session.facts(commit.hash).endpoint for commit in session.log(kinds=("response",)))

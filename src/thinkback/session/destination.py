@@ -46,7 +46,8 @@ def after(given: Destination, commits: Sequence[Commit]) -> Destination:
     """``given``, completed from the last request among ``commits``; another endpoint or address owes it nothing."""
     from thinkback.model.commits import Request
 
-    last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
+    asked = (commit.value for commit in reversed(commits) if isinstance(commit.value, Request))
+    last = next((record for record in asked if record.target), None)  # one that was asked elsewhere names no place
     if last is None:
         return given
     target = last.target

@@ -92,7 +92,7 @@ def _is_like_the_last(conversation: Conversation, plan: Plan) -> bool:
     """Whether the last request went to the same place, with the same settings and parameters: it was reported then."""
     commits = conversation.history.commits
     last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
-    if last is None:
+    if last is None or not last.target:
         return False
     target = plan.target
     there = (last.target["endpoint"], last.target["model"], last.settings, last.params)

@@ -179,7 +179,7 @@ def _failures(store: SessionStore) -> list[dict[str, str]]:
         endpoint = ""
         for commit in store.commits(info.id):
             if isinstance(commit.value, Request):
-                endpoint = commit.value.target["endpoint"]
+                endpoint = commit.value.target.get("endpoint", "")
             elif isinstance(commit.value, TurnEnded) and commit.value.state != "completed":
                 told = _shipped(endpoint)
                 found.append(

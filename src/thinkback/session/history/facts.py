@@ -72,8 +72,8 @@ def _place(history: Sequence[Commit], commit: Commit) -> tuple[str, str]:
         if other.response != commit.response:
             continue
         match surviving(other.value):
-            case Request(target=target):
-                endpoint, model = target["endpoint"], model or target["model"]
+            case Request(target={"endpoint": named} as target):
+                endpoint, model = named, model or target["model"]
             case Response(origin=origin):
                 model, endpoint = origin.served_model or origin.requested_model, endpoint or origin.endpoint
             case _:

@@ -105,7 +105,7 @@ def _known_models(chat: Chat) -> Iterable[str]:
     used = (
         commit.value.target["model"]
         for commit in chat.session.log(kinds=("request",))
-        if isinstance(commit.value, Request) and commit.value.target["endpoint"] == here
+        if isinstance(commit.value, Request) and commit.value.target.get("endpoint") == here
     )
     return dict.fromkeys((*used, *(chat.store.rulebook.served(here) if here else ())))
 
