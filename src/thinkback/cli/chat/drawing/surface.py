@@ -141,7 +141,7 @@ class Surface:
             if left < 0:
                 break
             words.insert(0, word)
-        return f"{shown}{_GAP}{' '.join(words)}" if len(words) >= _FEWEST else shown
+        return f"{shown}{_GAP}{' '.join(words)}" if words else shown
 
     def painted(self, text: str, *styles: Style) -> str:
         return f"{_code(*styles)}{text}\x1b[0m" if self.draws and styles and text else text
@@ -160,8 +160,6 @@ class Surface:
 
 _FILL = "\x1b[K "
 _GAP = " · … "
-# fewer of the last words tell nothing
-_FEWEST = 2
 # clears what stands below; makes a row there and keeps the place; and goes back to it
 _BELOW, _MAKE_ROOM, _BACK = "\x1b[J", "\x1bD\x1bM\x1b7\x1b[B\r\x1b[2K", "\x1b8"
 
