@@ -34,7 +34,7 @@ def test_the_configuration_is_one() -> None:
 
 def test_the_codes_are_those_that_are_said() -> None:
     """Every code on the page stands in the code of the gateway, of its exchanges, or of a client's dialect."""
-    places = (ROOT / "src/thinkback" / name for name in ("gateway", "proxy", "wire"))
+    places = (ROOT / "src/thinkback" / name for name in ("servers/gateway", "proxy", "wire"))
     source = "".join(file.read_text(encoding="utf-8") for place in places for file in place.rglob("*.py"))
     codes = re.findall(r"`([a-z]+(?:_[a-z]+)+)`", PAGE)
     assert 10 <= len(codes)

@@ -24,6 +24,7 @@ from thinkback_referee import Referee
 FACE = {
     *(("retry_reasoning_only", name) for name in ("chat", "stream", "chat_async", "stream_async", "__init__")),
     *(("children", "spawn"), ("children", "collapse"), ("toolbox", "toolbox"), ("subagents", "names")),
+    ("titling", "set_title"),
 }
 
 

@@ -20,6 +20,12 @@ from thinkback.wire.result import Report
 
 SOURCE = Path(thinkback.__file__).parent
 NO_CHOICE = {
+    ("cli/connect/agents.py", "gemini"): "the name of a program",
+    ("formats/gemini_cli.py", "gemini"): "a type of record in that program's files",
+    **{
+        ("formats/pi.py", name): "a value of the table that says in which dialect that program's blocks are"
+        for name in ("anthropic", "gemini", "openai-chat", "openai-responses")
+    },
     ("model/blocks.py", "anthropic"): "a value of ThinkingBlock.format, a word older than the dialect",
     ("model/rule.py", "openai-chat"): "the default of rule data: what an endpoint speaks that names no dialect",
 }

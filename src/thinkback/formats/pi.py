@@ -6,7 +6,7 @@ name of a field (chat completions) or a signature. The first versions had no ids
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
 from thinkback.formats.parts import (
@@ -29,15 +29,27 @@ from thinkback.wire.openai_responses.blocks import block_of
 from thinkback.wire.values import members_of, plain
 
 NAME = "pi"
-# How the name of an API begins, and the dialect of its blocks.
-_DIALECTS = (
-    ("anthropic", "anthropic"),
-    ("openai-completions", "openai-chat"),
-    ("openai", "openai-responses"),
-    ("azure-openai", "openai-responses"),
-    ("google", "gemini"),
+
+
+class _Api(NamedTuple):
+    """How an API's name begins, the dialect of its blocks, and how they are written."""
+
+    start: str
+    dialect: str
+    field: str = "thought"
+    """The member that a thought stands in."""
+    items: bool = False
+    """Whether a block is an item, as its signature says."""
+
+
+_APIS = (
+    _Api("anthropic", "anthropic", field="thinking"),
+    _Api("openai-completions", "openai-chat"),
+    _Api("openai", "openai-responses", items=True),
+    _Api("azure-openai", "openai-responses", items=True),
+    _Api("google", "gemini"),
 )
-_ITEMS = "openai-responses"
+_NO_API = _Api("", "")
 _BROKEN = ("error", "aborted")
 
 
@@ -128,25 +140,25 @@ class _Session:
         return (aside(f"{NAME} message", text_of(content), message),)
 
     def _answer(self, message: dict[str, Any]) -> Answer:
-        api, usage = plain(message.get("api")), members_of(message.get("usage"))
-        dialect = next((dialect for start, dialect in _DIALECTS if api.startswith(start)), "")
+        name, usage = plain(message.get("api")), members_of(message.get("usage"))
+        api = next((api for api in _APIS if name.startswith(api.start)), _NO_API)
         stop = plain(message.get("stopReason"))
         cost = members_of(usage.get("cost")).get("total")
         if isinstance(cost, int | float) and 0 <= cost < 1e9:
             self._cost += cost
         names = {"input": "input", "output": "output", "cached": "cacheRead", "cache_write": "cacheWrite"}
         return Answer(
-            [_block(members_of(part), dialect) for part in items_of(message.get("content"))],
+            [_block(members_of(part), api) for part in items_of(message.get("content"))],
             model=plain(message.get("model")),
             id=plain(message.get("responseId")),
             finish=stop,
             usage=counts(usage, ("cache_beside_input",), **names, reasoning="reasoning"),
             error=(plain(message.get("errorMessage")) or stop) if stop in _BROKEN else "",
-            dialect=dialect,
+            dialect=api.dialect,
         )
 
 
-def _block(part: dict[str, Any], dialect: str) -> Block:
+def _block(part: dict[str, Any], api: _Api) -> Block:
     kind = plain(part.get("type"))
     signed = tuple(
         Carrier("thought_signature", value)
@@ -156,10 +168,10 @@ def _block(part: dict[str, Any], dialect: str) -> Block:
     match kind:
         case "text":
             text = plain(part.get("text"))
-            return _text_item(text, part) if dialect == _ITEMS else Text(text, carriers=signed)
+            return _text_item(text, part) if api.items else Text(text, carriers=signed)
         case "thinking":
-            return _thought(part, dialect)
-        case "toolCall" if dialect == _ITEMS:
+            return _thought(part, api)
+        case "toolCall" if api.items:
             id, _, item = plain(part.get("id")).partition("|")
             made = call(id, part.get("name"), part.get("arguments"))
             fields = {
@@ -186,9 +198,9 @@ def _text_item(text: str, part: dict[str, Any]) -> Block:
     return _item({"type": "message", **named, "status": "completed", "role": "assistant", **phase, "content": content})
 
 
-def _thought(part: dict[str, Any], dialect: str) -> Block:
+def _thought(part: dict[str, Any], api: _Api) -> Block:
     text, signature = plain(part.get("thinking")), plain(part.get("thinkingSignature"))
-    if dialect == _ITEMS and isinstance(item := value_of(signature), dict):
+    if api.items and isinstance(item := value_of(signature), dict):
         return _item(item)
     if part.get("redacted") is True:
         return ThinkingBlock(
@@ -196,7 +208,7 @@ def _thought(part: dict[str, Any], dialect: str) -> Block:
         )
     if signature in THOUGHT_FORMATS:
         return thought(text, signature)
-    return thought(text, "thinking" if dialect == "anthropic" else "thought", signature)
+    return thought(text, api.field, signature)
 
 
 def _item(fields: dict[str, Any]) -> Block:

@@ -21,6 +21,8 @@ PAGE = "html"
 _IS_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 _LONGEST_TITLE = 80
+# A page says what it is at its beginning; a body without an end is not searched for it.
+_HEAD = 8_192
 _decode = msgspec.json.Decoder().decode
 
 
@@ -43,7 +45,7 @@ def read_object(payload: bytes) -> tuple[dict[str, Any], bool] | Failure:
 
 def not_json(payload: bytes, error: Exception) -> Failure:
     """What is said of a ``payload`` that no JSON decoder reads; a page for browsers is called so."""
-    page = page_of(payload.decode("utf-8", "replace"))
+    page = page_of(payload[:_HEAD].decode("utf-8", "replace"))
     if page:
         return Failure(f"the response is {page}, not JSON", code=PAGE, type="malformed")
     return Failure(f"a part of the response is not JSON: {error}", type="malformed")
@@ -51,9 +53,10 @@ def not_json(payload: bytes, error: Exception) -> Failure:
 
 def page_of(text: str) -> str:
     """What a page for browsers is called in an error, with its title; nothing for any other text."""
-    if not _IS_PAGE.match(text):
+    head = text[:_HEAD]
+    if not _IS_PAGE.match(head):
         return ""
-    title = _TITLE.search(text)
+    title = _TITLE.search(head)
     words = " ".join(title[1].split()) if title is not None else ""
     return f'a web page (HTML), "{words[:_LONGEST_TITLE]}"' if words else "a web page (HTML)"
 

@@ -10,6 +10,8 @@ from thinkback.session.history.summarising import apart_from
 from thinkback.settings.registry import TITLE
 
 if TYPE_CHECKING:
+    from thinkback.compile.neutral import Compiled
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
 _SYSTEM = (
@@ -24,22 +26,22 @@ def set_title(session: Session, text: str = "") -> str:
 
     Raises ``NotFoundError`` where nothing was said yet, ``ThinkbackError`` where the model writes none.
     """
-    title = title_of(text or _written(session)).strip("\"'.*# ")
+    title = title_of(text or _written(session.conversation, session.compile())).strip("\"'.*# ")
     if not title:
         raise ThinkbackError("the model wrote no title", next_actions=("give one: `thinkback title SESSION TEXT`",))
     session.set(TITLE, title)
     return title
 
 
-def _written(session: Session) -> str:
-    said = [m for m in session.compile().to_dicts() if m["role"] in ("user", "assistant") and m["content"]]
+def _written(conversation: Conversation, compiled: Compiled) -> str:
+    said = [m for m in compiled.to_dicts() if m["role"] in ("user", "assistant") and m["content"]]
     if not said:
         raise NotFoundError("nothing was said in the session yet, that a title could be of")
     beginning = "\n\n".join(f"{message['role']}: {str(message['content'])[:_MOST]}" for message in said[:2])
-    configuration = session.conversation.current()
+    configuration = conversation.current()
     configuration.target  # noqa: B018 - where nobody said where requests go, it raises what to do
     settings: dict[str, object] = {"compaction.auto": False}
     if not configuration.settings().strict:
         settings["reasoning.effort"] = "low"  # a title needs no thoughts that cost
-    with apart_from(session.conversation.store, configuration.place, "title") as apart:
+    with apart_from(conversation.store, configuration.place, "title") as apart:
         return apart.chat(beginning, system=_SYSTEM, settings=settings, max_steps=1).text
