@@ -22,10 +22,11 @@ LOOKS = (["log"], ["search", "Oslo"], ["show"], ["why"], ["export", "--complete"
 
 
 @pytest.fixture
-def log() -> Iterator[Path]:
-    """A log in a directory that other users reach."""
+def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A log in a directory that other users reach, and a configuration that they may look for."""
     place = Path(tempfile.mkdtemp(prefix="thinkback-read-only-"))
     place.chmod(0o755)
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(place))
     with Referee() as referee, thinkback.open(place / "log.db") as store:
         session = store.session(
             "talk", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key="sk-1"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.privileges import unprivileged
 from tests.session.opens import opens, settled
+from thinkback.errors import RuleFileError
 from thinkback.session import config
 
 
@@ -97,3 +99,14 @@ def test_many_files_do_not_pile_up(tmp_path: Path) -> None:
     settled(*paths)
     assert ["x = 1"] * 300 == [config.text_of(path) for path in paths]
     assert len(config._read) <= 256
+
+
+def test_a_directory_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration that this user cannot look into is an error with a way out, not taken for none."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "prices.toml").write_text("")
+    closed.chmod(0)
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(closed))
+    with unprivileged(), pytest.raises(RuleFileError, match=r"prices\.toml cannot be read: Permission denied"):
+        config.price_file()

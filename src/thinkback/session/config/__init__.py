@@ -83,7 +83,7 @@ def user_rule_files() -> dict[str, str]:
     """Name to text of the user's rule files: ``rules.toml`` and ``rules/*.toml``."""
     place = config_dir()
     files = [place / "rules.toml", *sorted((place / "rules").glob("*.toml"))]
-    return {str(file): _whole(file) for file in files if file.is_file()}
+    return {str(file): _whole(file) for file in files if _is_there(file)}
 
 
 def user_settings_file() -> tuple[str, str] | None:
@@ -165,7 +165,15 @@ def price_file() -> tuple[str, str] | None:
 
 
 def _named(path: Path) -> tuple[str, str] | None:
-    return (str(path), _whole(path)) if path.is_file() else None
+    return (str(path), _whole(path)) if _is_there(path) else None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether ``path`` is a file. Raises ``RuleFileError`` where its directory may not be entered."""
+    try:
+        return path.is_file()
+    except PermissionError as error:
+        raise _unreadable(path, error.strerror, "let this user enter its directory") from None
 
 
 def _whole(path: Path) -> str:
@@ -176,9 +184,11 @@ def _whole(path: Path) -> str:
         reason, action = error.strerror, "give this user read permission for it"
     except UnicodeDecodeError as error:
         reason, action = f"it is not UTF-8 ({error.reason})", f"correct {path}"
-    raise RuleFileError(
-        f"{path} cannot be read: {reason}", details={"file": str(path)}, next_actions=(f"{action}, or move it away",)
-    )
+    raise _unreadable(path, reason, f"{action}, or move it away")
+
+
+def _unreadable(path: Path, reason: str, action: str) -> RuleFileError:
+    return RuleFileError(f"{path} cannot be read: {reason}", details={"file": str(path)}, next_actions=(action,))
 
 
 def today() -> str:
