@@ -495,7 +495,7 @@ def test_a_strict_refusal_says_that_a_stream_was_shown(store: SessionStore, *, s
     with pytest.raises(ProviderError, match=r"reasoning\.strict refuses it") as refused:
         session.wire.ingest(f"data: {body}\n\ndata: [DONE]\n\n" if streams else body)
     assert streams is ("what was shown of it" in refused.value.message)
-    assert "Shown." in str(session.log())
+    assert "Shown." in str([commit.value for commit in session.log()])
     assert "Shown." not in str(session.explain(next=True).messages)
 
 
