@@ -107,7 +107,7 @@ def test_every_language_says_everything() -> None:
     assert {"auto", *labels.language} == set(KEYS["display.language"].choices)
     for language in labels.language.values():
         assert all(getattr(language.thinking, field) for field in Kind.__struct_fields__)
-        assert all((language.working, language.partial, language.spent, language.above))
+        assert all((language.working, language.partial, language.spent, language.above, language.stop))
     states = {state.removeprefix("partial_") for state in get_args(TurnState)} - {"completed"}
     assert {"en": 0} | dict.fromkeys(labels.language.keys() - {"en"}, len(states)) == {
         name: len(states & set(language.ended)) for name, language in labels.language.items()
@@ -121,6 +121,7 @@ def test_a_turn_is_told_in_the_same_language() -> None:
     """That it goes on, and how it ended; where there is no word for it, in those of the log."""
     german, english = words("de", "openai"), words("en", "openai")
     assert ("Arbeitet", "Working") == (german.working, english.working)
+    assert ("Strg-C beendet", "Ctrl-C stops") == (german.stop, english.stop)
     assert ("was oben steht, war Nachdenken", "what stands above was reasoning") == (german.above, english.above)
     assert "Reasoning was cut off: all tokens that the answer may have were spent on it" == english.spent
     told = [("timed_out", True), ("partial_failed", True), ("capped", False), ("unheard_of", False)]

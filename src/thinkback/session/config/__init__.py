@@ -187,7 +187,7 @@ def _whole(path: Path) -> str:
     raise _unreadable(path, reason, f"{action}, or move it away")
 
 
-def _unreadable(path: Path, reason: str, action: str) -> RuleFileError:
+def _unreadable(path: Path, reason: str | None, action: str) -> RuleFileError:
     return RuleFileError(f"{path} cannot be read: {reason}", details={"file": str(path)}, next_actions=(action,))
 
 
