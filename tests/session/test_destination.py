@@ -95,3 +95,14 @@ def test_a_record_of_a_request_asked_elsewhere_names_no_place(store: SessionStor
     assert there == where(session)
     assert "completed" == session.chat("again").state
     assert all(session.facts(commit.hash).endpoint for commit in session.log(kinds=("response",)))
+
+
+def test_a_question_taken_back_leaves_its_place(store: SessionStore, referee: Referee) -> None:
+    """Where the current branch has no request any more, another one of the session says where they go."""
+    first = open_session(store, referee, "deepseek")
+    first.chat("hello")
+    there = where(first)
+    first.branches.branch("kept")
+    first.branches.reset(first.log()[0].hash)
+    assert [] == first.log(kinds=("request",))
+    assert there == where(store.session("chat"))

@@ -64,9 +64,17 @@ def remembered(
 ) -> Destination:
     """The same for requests: a key, and what is said, do not go to an address that only somebody's file names."""
     found = after(given, commits)
+    if known is not None and found == given and not (given.endpoint and given.model):
+        found = after(given, _elsewhere(store, known))
     if known is None or not found.base_url or found.base_url == given.base_url or not _is_imported(store, known):
         return found
     return found if _is_known(store, found) else given
+
+
+def _elsewhere(store: SessionStore, known: SessionInfo) -> list[Commit]:
+    """The commits of the other branches: where a question was taken back, the one that has it says where it went."""
+    names = [branch.name for branch in store.log.refs.list(known.id) if branch.name != known.branch]
+    return [commit for name in names for commit in store.log.read(known.id, branch=name)]
 
 
 def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
