@@ -106,10 +106,10 @@ def test_json_holds_the_turn(command: Command, referee: Referee) -> None:
 
 
 def test_the_prompt_may_come_from_standard_input(command: Command, referee: Referee) -> None:
-    """A prompt of ``-`` is read from standard input, without its last line end."""
-    command("run", "-", *place(referee), stdin="Grüße\nan alle\n".encode())
-
-    assert [{"role": "user", "content": "Grüße\nan alle"}] == referee.requests[-1].body["messages"]
+    """``-``, or no prompt and a pipe, is read from standard input, without its last line end."""
+    for prompt in (["-"], []):
+        command("run", *prompt, *place(referee), stdin="Grüße\nan alle\n".encode())
+        assert [{"role": "user", "content": "Grüße\nan alle"}] == referee.requests[-1].body["messages"]
 
 
 def test_a_prompt_that_is_not_utf_8_is_refused_before_anything_is_stored(command: Command, referee: Referee) -> None:

@@ -54,7 +54,7 @@ _TAKEN = {
 # What of the turn itself is worth a line.
 _TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
 _HELP = f"""\
-Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown on standard error.
+Ask PROMPT (`-`, or none and a pipe: standard input) and print the answer; the reasoning is shown on standard error.
 
 Each run is a session of its own unless --session names one; a named session remembers endpoint and model. --param
 takes the words of the endpoint's own dialect.
@@ -64,7 +64,7 @@ takes the words of the endpoint's own dialect.
 
 
 @click.command("run", short_help="Ask once: the answer, and the reasoning beside it.", help=_HELP)
-@click.argument("prompt")
+@click.argument("prompt", required=False, default="")
 @click.option(
     "--session",
     metavar="NAME",
@@ -348,7 +348,8 @@ def _fresh_name() -> str:
 
 
 def _prompt(prompt: str) -> str:
-    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    is_piped = not prompt and sys.stdin is not None and not sys.stdin.isatty()
+    text = sys.stdin.read().removesuffix("\n") if prompt == "-" or is_piped else prompt
     if not text.strip():
         raise click.UsageError("the prompt is empty")
     try:
