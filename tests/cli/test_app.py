@@ -174,6 +174,7 @@ FOR_PEOPLE = (
     "connect",
     "profile",
     "keys",
+    "rules",
     "completion",
     "gateway",
     "gateway keys",

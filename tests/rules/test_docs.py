@@ -14,10 +14,13 @@ import pytest
 from thinkback.errors import RuleFileError
 from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
 from thinkback.rules import load_rulebook
+from thinkback.rules.book import endpoint_ids
+from thinkback.rules.updates import Layer, checked
 
 TODAY = "2026-11-20"
 TEXT = (Path(__file__).parents[2] / "docs" / "rules.md").read_text("utf-8")
-EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"^ *```toml\n(.*?)^ *```$", TEXT, re.DOTALL | re.MULTILINE)]
+BLOCKS = [textwrap.dedent(block) for block in re.findall(r"^ *```toml\n(.*?)^ *```$", TEXT, re.DOTALL | re.MULTILINE)]
+EXAMPLES = [block for block in BLOCKS if not block.startswith("date = ")]
 ERRORS = re.findall(r"^\| `(\w+ = .*)` \| `(.*)` \|$", TEXT, re.MULTILINE)
 ROW = {"id": '"mine"', "endpoint": '"vllm"', "since": '"2026-11-01"', "source": '"me"'}
 Row: TypeAlias = Rule | Endpoint | ModelInfo | Served
@@ -53,6 +56,12 @@ def test_defaults_are_those_of_the_structs(kind: str, struct: type[Row]) -> None
             given = {} if default == "none" else tomllib.loads(f"{field.name} = {default}")
             required = {other.name: "x" for other in msgspec.structs.fields(struct) if other.required}
             assert msgspec.convert(required, struct) == msgspec.convert({**required, **given}, struct), field.name
+
+
+def test_the_update_on_the_page_may_be_kept() -> None:
+    """It is the only block that is no rule file, and it holds."""
+    (update,) = (block for block in BLOCKS if block not in EXAMPLES)
+    assert ["vllm"] == [row.id for row in checked("update.toml", update, Layer(), endpoint_ids(), TODAY).rule]
 
 
 def test_keys_of_nested_tables_are_named() -> None:

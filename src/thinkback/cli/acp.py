@@ -76,10 +76,9 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
 
 def _check_start(app: str, place: Destination) -> None:
     """Raise ``NotFoundError`` for an app or endpoint that does not exist: an editor would show it only later."""
-    from thinkback.rules import load_rulebook
     from thinkback.session import apps, config
 
     if app:
         apps.find(app)
     if place.endpoint and not place.base_url:
-        load_rulebook(config.user_rule_files()).endpoint(place.endpoint)
+        config.rulebook().endpoint(place.endpoint)

@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "keys": "config.keys",
         "endpoints": "config.endpoints",
         "models": "config.models",
+        "rules": "config.rules",
         "apps": "config.apps",
         "completion": "completion",
         "probe": "config.probe",

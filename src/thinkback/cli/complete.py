@@ -121,7 +121,6 @@ def _log(ctx: click.Context) -> str:
 
 
 def _book() -> Rulebook:
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
 
-    return load_rulebook(config.user_rule_files())
+    return config.rulebook()

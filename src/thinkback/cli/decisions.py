@@ -28,7 +28,11 @@ def rule_text(target: Target) -> str:
 
 def target_lines(target: Target) -> list[str]:
     """Address and rule row of a target, what the row says that nobody has confirmed, and how to find out."""
+    from thinkback.rules.updates import origin
+
     lines = [f"{target.base_url}, {rule_text(target)}"]
+    if update := origin(target.rule.source)[1]:
+        lines.append(terminal.wrap(f"from the rule update of {update}", 2))
     if target.rule.unconfirmed:
         lines += (terminal.wrap(f"unconfirmed: {key}: {text}", 2) for key, text in target.rule.unconfirmed.items())
         lines.append(f"  to find out: thinkback probe {target.endpoint.id} --model {target.model}")
@@ -110,6 +114,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "model": target.model,
         "rule": target.rule.id,
         "guessed": target.guessed,
+        "rule_source": target.rule.source,
         "unconfirmed": target.rule.unconfirmed,
         "messages": len(plan.messages),
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],

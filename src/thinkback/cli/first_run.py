@@ -69,11 +69,10 @@ def choose(asked: Destination) -> Destination:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         command = hints.command("chat")
         raise NotFoundError(f"no endpoint is set: {command} on a terminal asks for one, or give --endpoint and --model")
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
     from thinkback.session.config import keys
 
-    book = load_rulebook(config.user_rule_files())
+    book = config.rulebook()
     found = keys.places([name for row in book.endpoints() for name in row.auth.env])
     offered = _offered(book, found)
     _show(book, offered, found)

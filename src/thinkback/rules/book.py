@@ -23,30 +23,45 @@ from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
 from thinkback.model.target import Target, model_matches
 from thinkback.rules import packaged
-from thinkback.rules.files import PATTERN, RuleFile, check, is_date, malformed, read
+from thinkback.rules.files import PATTERN, RuleFile, check, check_duplicates, is_date, malformed, read
+from thinkback.rules.updates import ANY, Layer, beside, stacked
 from thinkback.rules.urls import host_matches, literal_length, literal_pattern, normalise_url, split_address
 
 UNKNOWN = "unknown"
-ANY = "*"
 _KEPT_TARGETS = 64
 
 
-def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Rulebook:
-    """The package's rules with a person's laid over them. ``user_files``: name to TOML text.
+def load_rulebook(
+    user_files: Mapping[str, str] = MappingProxyType({}), updates: Mapping[str, str] = MappingProxyType({})
+) -> Rulebook:
+    """The package's rules, ``updates`` on them, and a person's laid over both. Files are name to TOML text.
 
-    A row of a person replaces the package's row with the same id (rules, endpoints) or the same endpoint and model
-    (models), and is added to the package's (served); rows of the package that are like a replaced one stay as they are.
+    A row of a person replaces the row below with the same id (rules, endpoints) or the same endpoint and model
+    (models), and is added to those there are (served); rows that are like a replaced one stay as they are.
     Raises ``RuleFileError`` naming file, key path or line, and reason.
     """
-    files = {name: read(name, text, RuleFile, packaged.rule) for name, text in user_files.items()}
+    return with_layer(user_files, stacked(updates, endpoint_ids))
+
+
+def endpoint_ids() -> set[str]:
+    """The endpoints of the package, which updates are about."""
+    return {row.id for row in packaged.endpoints()}
+
+
+def with_layer(user_files: Mapping[str, str], layer: Layer) -> Rulebook:
+    """The rulebook of the package, the updates in ``layer``, and a person's files. Raises as ``load_rulebook``."""
+    files = {name: read(name, text, RuleFile, layer.rule) for name, text in user_files.items()}
     for name, file in files.items():
         check(name, file)
-    _check_duplicates(files)
+    check_duplicates(files)
+    rules = tuple(row for file in files.values() for row in file.rule)
+    models = tuple(row for file in files.values() for row in file.model)
+    own = {(row.endpoint, row.model) for row in models}
     book = Rulebook(
         endpoints=tuple(_recognisable(row) for file in files.values() for row in file.endpoint),
-        rules=tuple(row for file in files.values() for row in file.rule),
-        models=tuple(row for file in files.values() for row in file.model),
-        served=tuple(row for file in files.values() for row in file.served),
+        rules=(*rules, *beside(layer.rules.values(), rules)),
+        models=(*models, *(row for row in layer.models if (row.endpoint, row.model) not in own)),
+        served=(*(row for file in files.values() for row in file.served), *layer.served),
     )
     _check_references(files, book)
     return book
@@ -259,21 +274,6 @@ def _recognisable(row: Endpoint) -> Endpoint:
 def _check_day(on: str) -> None:
     if not is_date(on):
         raise SettingError(f"{on!r} is not a date (YYYY-MM-DD)", details={"on": on})
-
-
-def _check_duplicates(files: Mapping[str, RuleFile]) -> None:
-    """Refuse a row that is given twice: one of the two would be ignored."""
-    seen: dict[tuple[str, ...], str] = {}
-    for name, file in files.items():
-        keys = (
-            *((("endpoint", row.id), f"endpoint[{at}].id") for at, row in enumerate(file.endpoint)),
-            *((("rule", row.id), f"rule[{at}].id") for at, row in enumerate(file.rule)),
-            *((("model", row.endpoint, row.model, row.since), f"model[{at}]") for at, row in enumerate(file.model)),
-        )
-        for what, key in keys:
-            if what in seen:
-                raise malformed(name, key, f"{' '.join(what).strip()} is given twice, first in {seen[what]}")
-            seen[what] = f"{name}, {key}"
 
 
 def _check_references(files: Mapping[str, RuleFile], book: Rulebook) -> None:

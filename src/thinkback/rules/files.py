@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -93,6 +93,21 @@ def check(name: str, file: RuleFile) -> None:
     _check_rows(name, "rule", file.rule, _rule_faults)
     _check_rows(name, "model", file.model, _model_faults)
     _check_rows(name, "served", file.served, _served_faults)
+
+
+def check_duplicates(files: Mapping[str, RuleFile]) -> None:
+    """Refuse a row that is given twice: one of the two would be ignored."""
+    seen: dict[tuple[str, ...], str] = {}
+    for name, file in files.items():
+        keys = (
+            *((("endpoint", row.id), f"endpoint[{at}].id") for at, row in enumerate(file.endpoint)),
+            *((("rule", row.id), f"rule[{at}].id") for at, row in enumerate(file.rule)),
+            *((("model", row.endpoint, row.model, row.since), f"model[{at}]") for at, row in enumerate(file.model)),
+        )
+        for what, key in keys:
+            if what in seen:
+                raise malformed(name, key, f"{' '.join(what).strip()} is given twice, first in {seen[what]}")
+            seen[what] = f"{name}, {key}"
 
 
 def malformed(name: str, key: str, reason: str) -> RuleFileError:

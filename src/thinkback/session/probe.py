@@ -82,10 +82,10 @@ def prepare(wanted: Wanted) -> Prepared:
 
     The row of an earlier probe does not count: what is known without it is what the new one is compared with.
     """
-    files = config.user_rule_files()
+    files, updates = config.user_rule_files(), config.rule_update_files()
     made = None
     try:
-        name = load_rulebook(files).endpoint(wanted.endpoint).id
+        name = load_rulebook(files, updates).endpoint(wanted.endpoint).id
     except NotFoundError as error:
         if not wanted.base_url:
             error.next_actions += ("or give --base-url, and --dialect, for a new one",)
@@ -99,7 +99,7 @@ def prepare(wanted: Wanted) -> Prepared:
         )
     row = row_id(name, wanted.model)
     files = {file: toml.without(text, "rule", row) for file, text in files.items()}
-    rulebook = load_rulebook(files if made is None else {**files, _OWN: toml.endpoint_text(made)})
+    rulebook = load_rulebook(files if made is None else {**files, _OWN: toml.endpoint_text(made)}, updates)
     place = EndpointConfig(
         model=wanted.model, endpoint=wanted.endpoint, base_url=wanted.base_url, api_key=_key(wanted.key_variable)
     )
@@ -139,7 +139,7 @@ def save(prepared: Prepared, result: Result) -> Path:
     if prepared.made is not None:
         text = toml.replaced(text, "endpoint", prepared.made.id, toml.endpoint_text(prepared.made))
     text = toml.replaced(text, "rule", prepared.row, result.text)
-    load_rulebook({**files, at: text})
+    load_rulebook({**files, at: text}, config.rule_update_files())
     file = Path(at)
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".new")

@@ -95,7 +95,7 @@ class SessionStore:
         """Endpoints, rules and models: ours, with the user's files laid on them."""
         from thinkback.rules import load_rulebook
 
-        return load_rulebook(config.user_rule_files() if self._rules is None else dict(self._rules))
+        return config.rulebook() if self._rules is None else load_rulebook(dict(self._rules))
 
     @cached_property
     def usage_log(self) -> UsageLog | None:

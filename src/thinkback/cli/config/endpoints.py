@@ -53,10 +53,9 @@ Keys are never printed, only whether a variable is set.
 @json_option
 def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
     """List, or show one."""
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
 
-    book = load_rulebook(config.user_rule_files())
+    book = config.rulebook()
     if id is None:
         if model:
             raise click.UsageError("--model needs the ID of an endpoint")

@@ -127,7 +127,6 @@ def _no_endpoint(name: str) -> NotFoundError:
 
 
 def _book() -> Rulebook:
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
 
-    return load_rulebook(config.user_rule_files())
+    return config.rulebook()

@@ -18,10 +18,9 @@ def models_command(endpoint: str | None, as_json: bool) -> None:
 
     What is known are facts that the package ships and those of your own rules.toml; no provider is asked.
     """
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
 
-    book = load_rulebook(config.user_rule_files())
+    book = config.rulebook()
     wanted = [book.endpoint(endpoint)] if endpoint else book.endpoints()
     known = {row.id: names for row in wanted if (names := book.served(row.id)) or endpoint}
     if as_json:

@@ -128,7 +128,6 @@ def _is_typed(option: str) -> bool:
 
 
 def _said(given: dict[str, Any]) -> Profile:
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
     from thinkback.session.profiles import rotation
     from thinkback.session.profiles.moving import moved, spot_of
@@ -146,7 +145,7 @@ def _said(given: dict[str, Any]) -> Profile:
     )
     rotation.targets(profile)
     if profile.endpoint or profile.base_url:
-        book = load_rulebook(config.user_rule_files())
+        book = config.rulebook()
         place = moved(EndpointConfig(model=""), book, spot_of(profile))
         if place.is_complete:
             place.target(book)

@@ -59,12 +59,11 @@ def convert_command(
     """Read, convert, print."""
     from thinkback.cli.wire.conversion import Way, convert
     from thinkback.model.target import Settings
-    from thinkback.rules import load_rulebook
     from thinkback.session import config
 
     way = Way(source, target, endpoint, model, minted_by)
     settings = Settings(foreign=foreign)
-    book = load_rulebook(config.user_rule_files())
+    book = config.rulebook()
     converted = convert(_body(read_file(file, "convert")), way, book, config.today(), settings)
     if as_json:
         terminal.print_json(_as_json(converted))

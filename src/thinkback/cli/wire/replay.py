@@ -19,7 +19,7 @@ from thinkback.log.seal import seal
 from thinkback.model.commits import Head, Request, Step
 from thinkback.model.rule import Difference, Rule
 from thinkback.model.target import Settings, Target
-from thinkback.rules import Rulebook, load_rulebook
+from thinkback.rules import Rulebook
 from thinkback.session import config
 from thinkback.turn.plan import History
 
@@ -34,7 +34,7 @@ def replay_file(path: str) -> Json:
         raise WireError(f"{path} is not JSON: {error}") from None
     if not isinstance(case, dict) or not isinstance(case.get("exchanges"), list):
         raise WireError(f"{path} is not a recorded case: it has no list of exchanges")
-    return replay_case(case, load_rulebook(config.user_rule_files()))
+    return replay_case(case, config.rulebook())
 
 
 def replay_case(case: Json, rulebook: Rulebook) -> Json:

@@ -12,9 +12,12 @@ import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thinkback.errors import RuleFileError
+
+if TYPE_CHECKING:
+    from thinkback.rules import Rulebook
 
 _MOST_FILES = 256
 # A file whose clock stood still while it was read may have been written again with the same times: so long a file must
@@ -84,6 +87,19 @@ def user_rule_files() -> dict[str, str]:
     place = config_dir()
     files = [place / "rules.toml", *sorted((place / "rules").glob("*.toml"))]
     return {str(file): _whole(file) for file in files if _is_there(file)}
+
+
+def rule_update_files() -> dict[str, str]:
+    """Name to text of the rule updates that are kept, the oldest first."""
+    files = sorted((config_dir() / "rules" / "updates").glob("[0-9]*.toml"))
+    return {str(file): _whole(file) for file in files if _is_there(file)}
+
+
+def rulebook() -> Rulebook:
+    """The package's rules, the updates that are kept, and the user's files. Raises ``RuleFileError``."""
+    from thinkback.rules import load_rulebook
+
+    return load_rulebook(user_rule_files(), rule_update_files())
 
 
 def user_settings_file() -> tuple[str, str] | None:

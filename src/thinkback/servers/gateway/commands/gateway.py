@@ -85,15 +85,15 @@ def _start(given: dict[str, Any]) -> Start:
 
 def _check(start: Start, config: Config) -> int:
     """Say where the configuration leads and what is not there; 2 where the gateway would not start by it."""
-    from thinkback.rules import load_rulebook
     from thinkback.servers.gateway.commands.advising import absent, describe
     from thinkback.servers.gateway.running.places import NAME
-    from thinkback.session.config import config_dir, user_rule_files
+    from thinkback.session.config import config_dir
+    from thinkback.session.config import rulebook as user_rulebook
 
     missing = list(absent(config))
     found = "something that it names is not there" if missing else "nothing is wrong"
     click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
-    for line in describe(config, load_rulebook(user_rule_files())):
+    for line in describe(config, user_rulebook()):
         click.echo(f"  {completed(line)}")
     for line in missing:
         click.echo(f"it would not start: {line}", err=True)
@@ -118,14 +118,13 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve(start: Start, config: Config) -> int:
-    from thinkback.rules import load_rulebook
     from thinkback.servers.gateway.http.listening import address_of, bind
     from thinkback.servers.gateway.running import server, workers
     from thinkback.servers.gateway.upstreams.routing import without_key
-    from thinkback.session.config import user_rule_files
+    from thinkback.session.config import rulebook as user_rulebook
 
     advice = _check_keys(config)
-    keyless = without_key(config, load_rulebook(user_rule_files()))
+    keyless = without_key(config, user_rulebook())
     sock = bind(config.server)
     url = address_of(sock)
 

@@ -40,10 +40,9 @@ class Start(msgspec.Struct, frozen=True):
 
     def config(self) -> Config:
         """The configuration as the file has it now. Raises ``RuleFileError``, ``NotFoundError``."""
-        from thinkback.rules import load_rulebook
-        from thinkback.session.config import user_rule_files
+        from thinkback.session.config import rulebook as user_rulebook
 
-        rulebook = load_rulebook(user_rule_files())
+        rulebook = user_rulebook()
         if not self.file:
             return read_config("the command line", "", self.changes, rulebook)
         return read_config(self.file, read_text(self.file), self.changes, rulebook)

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from thinkback.errors import StoreError, ThinkbackError
-from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.access.audit import Audit
 from thinkback.servers.gateway.access.estimating import use_of
 from thinkback.servers.gateway.access.idempotency import Idempotency
@@ -34,7 +33,7 @@ from thinkback.servers.gateway.telemetry.logs import Log
 from thinkback.servers.gateway.telemetry.metrics import SPOOL, Metrics
 from thinkback.servers.gateway.upstreams.routing import without_key
 from thinkback.servers.gateway.upstreams.upstream import Upstream
-from thinkback.session.config import user_rule_files
+from thinkback.session.config import rulebook as user_rulebook
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.stores.gateway_state.state import GatewayState
 from thinkback.wire.front import Listed
@@ -191,7 +190,7 @@ def _opened(config: Config, metrics: Metrics) -> tuple[GatewayState, Engine, Tra
         spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
         if spool is not None:
             metrics.gauge(SPOOL, spool.bytes)
-        rulebook = load_rulebook(user_rule_files())
+        rulebook = user_rulebook()
         engine = Engine(config, logs, sealer, rulebook, transports, office.carriers, spool, office.erasures)
     except ThinkbackError:
         office.close()
