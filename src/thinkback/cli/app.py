@@ -16,6 +16,7 @@ from typing import NoReturn
 import click
 
 import thinkback
+from thinkback import deprecations
 from thinkback.cli import exits, hints, terminal
 from thinkback.errors import ThinkbackError
 
@@ -162,6 +163,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     as_json = "--json" in arguments
     given = hints.given(arguments)
+    deprecations.of_command(arguments)
     try:
         code = group.main(list(arguments), prog_name="thinkback", standalone_mode=False, obj=given)
         sys.stdout.flush()

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
+from thinkback import deprecations
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings, merge, nested, without
 from thinkback.settings.registry import DEFAULT, KEYS, PARAMS, ROWS, Value
@@ -164,6 +165,7 @@ def _written(entry: SettingEntry) -> str:
 
 
 def _checked(layer: Layer, name: str, raw: object) -> Value:
+    deprecations.of_setting(name)
     value = parse(name, raw)
     if layer not in WRITABLE:
         raise SettingError(
