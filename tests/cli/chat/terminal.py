@@ -145,6 +145,10 @@ class Terminal:
         """Wait until ``text`` is on the screen."""
         self.wait_until(lambda: text in self.text, f"{text!r} on the screen", deadline)
 
+    def wait_for_written(self, text: str) -> None:
+        """Wait until ``text`` was written, also where it is gone again: what a turn shows while it runs."""
+        self.wait_until(lambda: text.encode() in self.received, f"{text!r}, if only for a moment")
+
     def wait_until(self, holds: Callable[[], bool], what: str, deadline: float = DEADLINE) -> None:
         """Wait until what was written makes ``holds`` true; ``what`` is said where it does not."""
         until = time.monotonic() + deadline

@@ -297,7 +297,7 @@ def test_ctrl_d_right_behind_an_answer_leaves(talk: Open, referee: Referee) -> N
     referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
     terminal = talk()
     terminal.send(f"One{ENTER}")
-    terminal.wait_for("I think.")
+    terminal.wait_for_written("Ctrl-C stops")
     terminal.send(CTRL_D)
 
     assert 0 == terminal.wait_for_end()
@@ -320,7 +320,7 @@ def test_what_is_typed_during_a_turn_stands_at_the_next_prompt(talk: Open, refer
     referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
     terminal = talk()
     terminal.send(f"One{ENTER}")
-    terminal.wait_for("Ctrl-C stops")
+    terminal.wait_for_written("Ctrl-C stops")
     terminal.send("typed ahead")
     terminal.wait_for("Done.")
     terminal.wait_for("> typed ahead")
