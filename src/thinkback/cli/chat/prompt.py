@@ -1,6 +1,7 @@
 """The input line: prompt_toolkit with a history file, completion, several lines, and keys of our own.
 
-What was entered is taken off the screen and drawn there again as the person's turn, broken between words.
+What was entered is taken off the screen and drawn there again as the person's turn, broken between words. A large
+paste is one placeholder until then.
 
 The history is private (0600), and a slash command with a key in it never gets there.
 """
@@ -25,9 +26,11 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import status, thoughts
+from thinkback.cli.chat import failures, pastes, status, thoughts
+from thinkback.cli.chat.slash import attach
 from thinkback.cli.chat.table import completions, table
 from thinkback.drive.stopping import STOP
 from thinkback.errors import ThinkbackError
@@ -35,6 +38,7 @@ from thinkback.settings import KEYS
 
 if TYPE_CHECKING:
     from prompt_toolkit import Application
+    from prompt_toolkit.buffer import Buffer
 
     from thinkback.cli.chat.chat import Chat
 
@@ -136,6 +140,7 @@ class Prompt:
         self._history = PrivateHistory(str(history))
         self._meter = status.Meter()
         self._status = ""
+        self.pastes = pastes.Pastes()
 
     def lines(self, chat: Chat) -> Iterator[str]:
         """Each message that is entered, until Ctrl-D."""
@@ -148,6 +153,7 @@ class Prompt:
             complete_while_typing=True,
             reserve_space_for_menu=_MENU,
             key_bindings=keys(chat, self),
+            input_processors=[pastes.Placeholders(self.pastes)],
             bottom_toolbar=lambda: self._status,
             enable_open_in_editor=True,
             enable_suspend=True,
@@ -223,8 +229,8 @@ def status_text(chat: Chat, meter: status.Meter) -> str:
         return f" {terminal.one_line(error.message, 100)}"
 
 
-def line_keys() -> KeyBindings:
-    """Enter sends, Alt-Enter or a backslash begins a line."""
+def line_keys(whole: Callable[[str], str] = str) -> KeyBindings:
+    """Enter sends the ``whole`` of the line, Alt-Enter or a backslash begins a line."""
     bound = KeyBindings()
 
     @bound.add("enter")
@@ -236,6 +242,7 @@ def line_keys() -> KeyBindings:
             buffer.delete_before_cursor()
             buffer.newline(copy_margin=False)
         else:
+            _write_out(buffer, whole)
             buffer.validate_and_handle()
 
     @bound.add("escape", "enter")
@@ -245,9 +252,38 @@ def line_keys() -> KeyBindings:
     return bound
 
 
+def _write_out(buffer: Buffer, whole: Callable[[str], str]) -> None:
+    """Have the whole line in ``buffer``, and with it in the history and in an editor."""
+    if (text := whole(buffer.text)) != buffer.text:
+        buffer.text = text
+
+
 def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
-    """Those, and: Ctrl-C clears, Ctrl-T shows thinking otherwise, Ctrl-O shows the last thought."""
-    bound = line_keys()
+    """Those, and: Ctrl-C clears, Ctrl-T shows thinking otherwise, Ctrl-O shows the last thought. What is pasted is
+    folded where it is large, and attached where it is the path of a file and the line is empty.
+    """
+    bound = line_keys(prompt.pastes.unfold)
+
+    @bound.add(Keys.BracketedPaste)
+    def paste(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        file = None if event.current_buffer.text else pastes.file_in(text)
+        if file is None:
+            event.current_buffer.insert_text(prompt.pastes.fold(text))
+            return
+        try:
+            attach.add(chat, [file])
+        except failures.EXPECTED as error:
+            event.current_buffer.insert_text(text)
+            _, told = failures.report(error)
+            run_in_terminal(lambda: terminal.complain(told))
+        else:
+            run_in_terminal(lambda: terminal.note(attach.told(chat)))
+
+    @bound.add("c-x", "c-e")
+    def edit(event: KeyPressEvent) -> None:
+        _write_out(event.current_buffer, prompt.pastes.unfold)
+        event.current_buffer.open_in_editor()
 
     @bound.add("c-c")
     def clear(event: KeyPressEvent) -> None:

@@ -31,9 +31,19 @@ def attach(chat: Chat, rest: str) -> None:
     if named == [NONE]:
         chat.attached.clear()
     else:
-        chat.attached.extend([_read(chat, Path(name).expanduser()) for name in named])
-    said = ", ".join(one.name if isinstance(one, Media) else one.partition(":\n")[0] for one in chat.attached)
-    terminal.note(f"attached to the next message: {said}" if said else "nothing is attached")
+        add(chat, [Path(name).expanduser() for name in named])
+    terminal.note(told(chat))
+
+
+def add(chat: Chat, paths: Iterable[Path]) -> None:
+    """Attach files: all of them or, where one is refused, none."""
+    chat.attached.extend([_read(chat, path) for path in paths])
+
+
+def told(chat: Chat) -> str:
+    """What is attached, and how to take it off."""
+    names = ", ".join(one.name if isinstance(one, Media) else one.partition(":\n")[0] for one in chat.attached)
+    return f"attached to the next message: {names}; /attach none takes it off" if names else "nothing is attached"
 
 
 def _read(chat: Chat, path: Path) -> Media | str:
