@@ -54,6 +54,20 @@ def test_a_chat_may_be_tried_the_same_way(inside: Inside, monkeypatch: pytest.Mo
     assert "goes back in reasoning_content: the endpoint requires it" in done.out
 
 
+def test_a_chat_that_runs_goes_there_and_comes_back(inside: Inside) -> None:
+    """/endpoint starts one, with its only model; a session of an earlier one that is resumed is answered by it too."""
+    inside("run", "Hello?", "--session", "try", "--endpoint", "referee")
+    nowhere = ("--endpoint", "anthropic", "--model", "claude-opus-4-8", "--base-url", "http://127.0.0.1:9")
+    lines = b"/endpoint referee\nHere?\n/resume try\nThere?\n/resume new\nHere again?\n"
+    done = inside("chat", "--session", "new", *nowhere, stdin=lines)
+
+    asked, replayed = 3, 2
+    assert (0, asked + replayed) == (done.code, done.out.count("It is not a model"))
+    assert 1 == done.err.count("a stand-in, not a model")
+    assert 2 == len(set(ports(str(inside.db))))
+    assert not any(map(serves, ports(str(inside.db))))
+
+
 def test_an_address_that_is_given_is_asked_instead(inside: Inside) -> None:
     """None is started; what would be sent is known without one."""
     nowhere = ("--endpoint", "referee", "--base-url", "http://127.0.0.1:9/deepseek")

@@ -1,6 +1,6 @@
 """``referee``: serve the strict provider stand-in, for trying a client against it; and one that ends with a command.
 
-Promises: ``stand_in`` serves from this process alone, so that nothing is left of it whatever ends the command.
+Promises: ``StandIn`` serves from this process alone, so that nothing is left of it whatever ends the command.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -21,6 +21,8 @@ from thinkback.errors import MissingPackageError, NetworkError, SettingError
 from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from thinkback_referee import Exchange, Referee, Step
 
 ENDPOINT, APP = "referee", "trial"
@@ -102,20 +104,38 @@ def completed(place: Destination) -> Destination:
     return place._replace(model=place.model or _MODEL) if place.endpoint == ENDPOINT else place
 
 
-@contextmanager
-def stand_in(place: Destination, base_url: str) -> Iterator[Destination]:
-    """``place``; where it is the referee, without a ``base_url``, one serves on a free port while inside, and says
-    that it is no model. Raises ``MissingPackageError`` where it is not installed.
-    """
-    if place.endpoint != ENDPOINT or base_url:
-        yield place
-        return
-    require_referee()
-    from thinkback_referee import Referee
+class StandIn:
+    """A referee of this command's own, which is started for the first who goes there and ends with the ``with``."""
 
-    with past_proxies(), Referee(pace=_PACE if sys.stdout.isatty() else 0.0, guides=True) as referee:
+    def __init__(self) -> None:
+        self._started = ExitStack()
+        self._base_url = ""
+
+    def at(self, place: Destination, base_url: str = "") -> Destination:
+        """``place``; where it is the referee, without a ``base_url``, at the address of the one here, which says when
+        it starts that it is no model. Raises ``MissingPackageError`` where it is not installed.
+        """
+        if place.endpoint != ENDPOINT or base_url:
+            return place
+        self._base_url = self._base_url or self._start()
+        return completed(place)._replace(base_url=self._base_url)
+
+    def _start(self) -> str:
+        require_referee()
+        from thinkback_referee import Referee
+
+        self._started.enter_context(past_proxies())
+        referee = self._started.enter_context(Referee(pace=_PACE if sys.stdout.isatty() else 0.0, guides=True))
         terminal.note("the referee answers here, which needs no key: a stand-in, not a model")
-        yield place._replace(base_url=referee.base_url(_PLAYED))
+        return referee.base_url(_PLAYED)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.close()
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def _ask(
     db: str, name: str, place: Destination, names: Names, text: str, options: dict[str, Any], as_json: bool
 ) -> None:
     from thinkback.cli.chat import fresh
-    from thinkback.cli.referee import APP, ENDPOINT, completed, stand_in
+    from thinkback.cli.referee import APP, ENDPOINT, StandIn, completed
     from thinkback.errors import ProviderError, ThinkbackError
     from thinkback.session import retry_reasoning_only
 
@@ -139,7 +139,8 @@ def _ask(
             names = names._replace(app=names.app or APP)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
         _check(store, place)
-        with stand_in(place, asked) as place:
+        with StandIn() as stand_in:
+            place = stand_in.at(place, asked)
             session = opened(store, known.name if known else name or _fresh_name(), place, *names)
             with tools_of(session) as tools:
                 options |= tools

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from thinkback.cli.chat import fresh
 from thinkback.cli.chat.news import News
 from thinkback.cli.chat.toolbox import Toolbox
+from thinkback.cli.referee import StandIn
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,17 +40,25 @@ class Chat:
     ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``attached`` goes along with the next message.
     ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
+    ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
 
     def __init__(
-        self, store: SessionStore, session: Session, reader: Reader, stream: TextIO, aside: TextIO | None = None
+        self,
+        store: SessionStore,
+        session: Session,
+        reader: Reader,
+        stream: TextIO,
+        aside: TextIO | None = None,
+        stand_in: StandIn | None = None,
     ) -> None:
         from thinkback.cli.chat.drawing.screen import Screen
 
         self.store = store
         self.session = session
         self.reader = reader
+        self.stand_in = stand_in or StandIn()
         self.code = 0
         self.is_over = False
         self.attached: list[Media | str] = []

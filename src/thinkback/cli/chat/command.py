@@ -80,7 +80,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     from thinkback.cli.chat import loop, resume
     from thinkback.cli.chat.chat import Chat
     from thinkback.cli.chat.keyboard import ended_in_order, silent_keys
-    from thinkback.cli.referee import APP, ENDPOINT, completed, stand_in
+    from thinkback.cli.referee import APP, ENDPOINT, StandIn, completed
 
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
@@ -96,7 +96,8 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         reader = _reader()
         if not (reader.is_live or known):
             check_destination(placed(place, app, store.rulebook), store.rulebook)
-        with ended_in_order(), stand_in(place, asked.base_url) as place:
+        with ended_in_order(), StandIn() as stand_in:
+            place = stand_in.at(place, asked.base_url)
             found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
             for key, value in wanted.items():
                 found.set(key, value)
@@ -104,7 +105,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
             with (
                 unused,
                 silent_keys(reader.is_live),
-                Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr) as chat,
+                Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr, stand_in) as chat,
             ):
                 chat.system = given["system"]
                 if reader.is_live:

@@ -29,7 +29,7 @@ _TURN = ("user", "assistant", "reasoning", "tool_call", "tool_result", "turn_end
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
     info, here, book = chat.store.find(name), chat.session.conversation.configure().place, chat.store.rulebook
-    place = destination_of(chat.store, info, chat.store.commits(info.id), Destination())
+    place = chat.stand_in.at(destination_of(chat.store, info, chat.store.commits(info.id), Destination()))
     if place.endpoint:
         chat.session = opened(chat.store, info.name, place)
         if chat.session.conversation.configure().place.address(book) == here.address(book):

@@ -11,6 +11,7 @@ from thinkback.cli import terminal
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import endpoints
 from thinkback.cli.decisions import rule_text
+from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -42,11 +43,11 @@ def endpoint(chat: Chat, rest: str) -> None:
         endpoints.print_endpoints(chat.store.rulebook)
     else:
         name, new_model = (*given, "", "")[:2]
-        new_model = new_model or _model_at(chat, name)
+        to = chat.stand_in.at(Destination(name, new_model, base_url.rstrip("/")), base_url)
         chat.session.use(
-            endpoint=name or None,
-            model=new_model or None,
-            base_url=base_url.rstrip("/") or None,
+            endpoint=to.endpoint or None,
+            model=to.model or _model_at(chat, to.endpoint) or None,
+            base_url=to.base_url or None,
             key_env=key_env or None,
         )
     _tell(chat)
