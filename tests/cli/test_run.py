@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 
 import pytest
@@ -67,6 +68,16 @@ def test_reasoning_is_shaded_and_italic_where_that_is_welcome(
     assert painted == ("Thought for" in shown.out or "DeepThink" in shown.out)
     assert painted == ("\x1b" in shown.out)
     assert shown.out.index("Thinking.") < shown.out.index("Speaking.")
+
+
+def test_a_thought_that_was_one_line_can_be_read_afterwards(command: Command, referee: Referee) -> None:
+    """The note at the end names the command that shows it."""
+    referee.push(Step(reasoning="Thinking aloud.", text="Speaking."))
+
+    shown = command.on_terminal("run", "Hi", "--session", "s", *place(referee), COLUMNS="200", TERM="xterm").out
+
+    assert re.search(r"`thinkback log [^`]*s` shows what was\s+thought", shown)
+    assert "Thinking aloud." in command("log", "s").out
 
 
 def test_a_terminal_obeys_nothing_the_model_says(command: Command, referee: Referee) -> None:

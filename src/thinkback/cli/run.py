@@ -190,7 +190,8 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
             arrived = _reply_of(stream)
             if arrived is not None and not screen.live:
                 _print_answer(arrived.text)
-    terminal.note(f"session {session.name}: {hints.command('why', session.name)} tells what was sent back")
+    thought = f"; {hints.command('log', session.name)} shows what was thought" if screen.folds else ""
+    terminal.note(f"session {session.name}: {hints.command('why', session.name)} tells what was sent back{thought}")
     return stream.reply
 
 
@@ -213,13 +214,14 @@ class Screen:
     """Deltas as they arrive: reasoning on standard error, the answer on standard output if ``live``.
 
     Text that turns out to be reasoning is shown as such where it was not shown yet: where the answer is not ``live``.
-    On a terminal reasoning looks as in the chat; elsewhere it is the text alone.
+    On a terminal reasoning looks as in the chat, elsewhere it is the text. ``folds``: of a thought one line is left.
     """
 
     def __init__(self, look: Look) -> None:
         from thinkback.cli.chat.drawing.surface import Surface
 
         self.live = sys.stdout.isatty()
+        self.folds = False
         self._look = look
         # nobody would read an answer of the terminal that came late but the shell
         self._surface = Surface(sys.stderr, look, asks=False)
@@ -271,6 +273,7 @@ class Screen:
         from thinkback.cli.chat.drawing.thinking import Thinking
 
         now = time.monotonic()
+        self.folds = self._look.mode == "collapsed"
         if self._thinking is None:
             self.end()
             self._thinking = Thinking(self._surface, self._look.mode, words_for(self._look), now)
