@@ -102,6 +102,19 @@ def test_reasoning_that_is_not_to_be_shown_is_not(inside: Inside, referee: Refer
     assert "First I think." not in done.err
 
 
+def test_thinking_is_one_line_in_a_pipe_where_that_was_chosen(inside: Inside, referee: Referee) -> None:
+    """Nobody can unfold it there, so that it is whole unless somebody said otherwise; the chat does the same."""
+    referee.push(*(Step(reasoning="First I think.", text="Then I speak.") for _ in range(4)))
+    chosen = ("--set", "display.reasoning=collapsed")
+
+    for command, stdin in ((("run", "Hi"), b""), (("chat",), b"Hi\n")):
+        default = inside(*command, *place(referee), stdin=stdin)
+        folded = inside(*command, *place(referee), *chosen, stdin=stdin)
+        assert (True, False) == ("First I think." in default.err, "First I think." in folded.err)
+        assert "(Thought for less than a second, ~4 tokens)" in folded.err
+        assert default.out == folded.out
+
+
 def test_json_holds_the_turn(command: Command, referee: Referee) -> None:
     """``--json`` prints one object with text, reasoning, usage, decisions and commits."""
     referee.push(Step(reasoning="First I think.", text="Then I speak."))

@@ -218,13 +218,14 @@ class Screen:
     """
 
     def __init__(self, look: Look) -> None:
+        from thinkback.cli.chat.drawing.look import unfolded
         from thinkback.cli.chat.drawing.surface import Surface
 
         self.live = sys.stdout.isatty()
         self.folds = False
-        self._look = look
         # nobody would read an answer of the terminal that came late but the shell
         self._surface = Surface(sys.stderr, look, asks=False)
+        self._look = look if self._surface.draws else unfolded(look)
         self._thinking: Thinking | None = None
         self._open = ""
         self._ends_line = True
@@ -241,7 +242,7 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
-            case ReasoningDelta() | Reclassified() if self._surface.draws and delta.text:
+            case ReasoningDelta() | Reclassified() if delta.text and (self._surface.draws or self._is_folded):
                 self._think(delta)
             case ReasoningDelta() | Reclassified() if self._look.mode != "hidden":
                 self._think_aloud(delta)
@@ -273,14 +274,18 @@ class Screen:
         from thinkback.cli.chat.drawing.thinking import Thinking
 
         now = time.monotonic()
-        self.folds = self._look.mode == "collapsed"
+        self.folds = self._is_folded
         if self._thinking is None:
             self.end()
             self._thinking = Thinking(self._surface, self._look.mode, words_for(self._look), now)
         self._thinking.feed(delta.text, delta.index, now)
 
+    @property
+    def _is_folded(self) -> bool:
+        return self._look.mode == "collapsed"
+
     def _think_aloud(self, delta: ReasoningDelta | Reclassified) -> None:
-        """Without a terminal: the text alone, a blank line between thoughts."""
+        """Without a terminal: the text, a blank line between thoughts."""
         from thinkback.model.texts import BETWEEN_THOUGHTS
 
         text = delta.text

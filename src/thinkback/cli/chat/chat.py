@@ -88,9 +88,8 @@ class Chat:
 
     def _look(self) -> Look:
         """How turns are drawn, as the settings want it now."""
-        from thinkback.cli.chat.drawing.look import look_of
+        from thinkback.cli.chat.drawing.look import look_of, unfolded
 
         place = self.session.conversation.configure().place
         look = look_of(self.session.settings, place.endpoint, place.model)
-        # a line that nobody can unfold would keep the text from whoever reads a pipe
-        return look._replace(mode="full") if look.mode == "collapsed" and not self.reader.is_live else look
+        return look if self.reader.is_live else unfolded(look)

@@ -14,7 +14,8 @@ ThemeChoice: TypeAlias = Literal["auto", "dark", "light", "plain"]
 
 
 class Look(NamedTuple):
-    """``mode`` is how thinking is shown. ``width`` 0 is the terminal's. ``colours`` ``None`` leaves it to the terminal.
+    """``mode`` is how thinking is shown, ``is_chosen`` whether somebody said so. ``width`` 0 is the terminal's, and
+    ``colours`` ``None`` leaves it to the terminal.
 
     ``language``, ``endpoint`` and ``model`` choose the words.
     """
@@ -26,6 +27,7 @@ class Look(NamedTuple):
     endpoint: str = ""
     model: str = ""
     colours: bool | None = None
+    is_chosen: bool = False
 
 
 def look_of(settings: Settings, endpoint: str = "", model: str = "") -> Look:
@@ -36,7 +38,13 @@ def look_of(settings: Settings, endpoint: str = "", model: str = "") -> Look:
         language=settings.display_language,
         endpoint=endpoint,
         model=model,
+        is_chosen="display.reasoning" in settings.explicit,
     )
+
+
+def unfolded(look: Look) -> Look:
+    """``look`` where nobody can unfold a line, which keeps the text from a reader who did not choose it."""
+    return look._replace(mode="full") if look.mode == "collapsed" and not look.is_chosen else look
 
 
 def words_for(look: Look) -> Words:
