@@ -7,7 +7,7 @@ import pytest
 
 from tests.compile.build import HERE, Talk, call, say, think
 from thinkback.log.erasing import Order, SessionHistory, bare, before, late, of_end_user, order_for, skeleton, tombstone
-from thinkback.log.protocol import AppendRequest, Sighting
+from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -141,7 +141,9 @@ def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order
     nobody.
     """
     talk = Talk().turn("a", origin=ANN)
-    entry = AppendRequest("s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")])
+    entry = AppendRequest(
+        "s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")], about=About(directory="/a")
+    )
     left = late(entry, [order])
 
     assert "ann" not in str(order)
@@ -153,7 +155,7 @@ def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order
         assert [commit.hash for commit in talk.commits] == [commit.hash for commit in left.commits]
         assert {"user", "response", "assistant"} <= {c.kind for c in left.commits if isinstance(c.value, Erased)}
         assert all(decode_payload(commit.payload) == commit.value for commit in left.commits)
-        assert [] == list(left.sightings)
+        assert ([], About()) == (list(left.sightings), left.about)
 
 
 NOTHING_LEFT: list[Payload] = [

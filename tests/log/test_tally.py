@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.log.build import Line
 from thinkback.log.drafting import edit
-from thinkback.log.tally import TITLE, Tally, tally, title_of, unasked
+from thinkback.log.tally import TITLE, Tally, tally, title_of, titles_of, unasked
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Compaction, Draft, Erased, Usage
 
@@ -73,3 +73,17 @@ def test_step_by_step_is_the_same_as_all_at_once(moves: list[str], cut: int) -> 
 def test_titles(text: str, title: str) -> None:
     """The first line that says something, cut, without halves of characters."""
     assert title == title_of(text)
+
+
+def test_a_title_is_the_words_of_a_person() -> None:
+    """Not what a program wrote before them, which was one in summaries that were counted earlier."""
+    line = Line()
+    wrapped = "<environment_context>\n<cwd>/a</cwd>\n</environment_context>"
+    line.user(wrapped)
+    assert "" == tally(line.commits).title
+    assert {"", "<environment_context>"} == titles_of(line.commits)
+    line.user(f"{wrapped}\nWhy?")
+    line.add(edit(line.of(wrapped), "Or?"))
+    assert "Why?" == tally(line.commits).title
+    assert {"Why?", "<environment_context>"} == titles_of(line.commits)
+    assert {""} == titles_of([])

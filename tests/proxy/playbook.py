@@ -67,14 +67,16 @@ def route(rule: Rule = RULE, name: str = "house") -> Route:
 class Playbook:
     """One exchange; ``log`` is what ``asks`` and ``keeps`` answer from."""
 
-    def __init__(self, body: Mapping[str, Any], *, log: Log | None = None, client: Client = CLIENT) -> None:
+    def __init__(
+        self, body: Mapping[str, Any], *, log: Log | None = None, client: Client = CLIENT, agent: str = ""
+    ) -> None:
         self._log = log
         self.body = b""
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.sent: list[dict[str, Any]] = []
         self._now = count(NOW)
-        received = Received("openai-chat", json.dumps(body).encode(), {}, client)
+        received = Received("openai-chat", json.dumps(body).encode(), {"user-agent": agent}, client)
         self.exchange = Exchange(received, Open(), 1000, next(self._now), 0.5, degraded=False, rests=False)
         self.open = self.exchange.begin()
         self._show()

@@ -9,6 +9,7 @@ import pytest
 from tests.proxy.playbook import ANSWER, SSE, Playbook, chunk, question, route
 from tests.turn.playbook import rule
 from thinkback.errors import HeadMovedError, NetworkError, ProviderError, SettingError, StoreError
+from thinkback.log.protocol import About
 from thinkback.model.target import Settings
 from thinkback.proxy import exchange
 from thinkback.proxy.events import (
@@ -214,15 +215,31 @@ def test_names_of_what_an_account_keeps_are_refused_where_all_keys_share_it() ->
     assert isinstance(own.open, Settle)
 
 
+def test_a_session_says_which_program_began_it_and_where() -> None:
+    """By the user agent and what the program tells the model; later requests change nothing."""
+    text = "<environment_context><cwd>/home/me/shop</cwd></environment_context>"
+    play = Playbook(question(f"{text}\nWhy?"), agent="codex_exec/0.169.0").routes(route()).answers(*ANSWER)
+    play.keeps(WHOLE).ends()
+    other = Playbook(question(f"{text}\nWhy?", "42.", "And?"), log=play.log) << LookUp
+    other.asks().routes(route()).answers(*ANSWER).keeps(WHOLE).ends()
+
+    (summary,) = play.log.summaries().values()
+    assert (About("codex", "shop", "/home/me/shop"), "Why?") == (summary.about, summary.tally.title)
+
+
 def test_what_may_not_be_recorded_is_kept_apart() -> None:
     """The entry has no content; the response is packed for whoever may keep it."""
-    play = Playbook(question(), client=Client("default", "k1", "metadata")).routes(route()).answers(*ANSWER) << Store
+    text = "<environment_context><cwd>/home/me/shop</cwd></environment_context>"
+    play = (
+        Playbook(question(text), client=Client("default", "k1", "metadata")).routes(route()).answers(*ANSWER) << Store
+    )
     store = play.command
     assert isinstance(store, Store)
     assert store.entry is not None
     assert store.kept is not None
     assert b"Hm." in store.kept[1]
     assert all(b"Hm." not in commit.payload for commit in store.entry.commits)
+    assert About() == store.entry.about
     (play >> True).ends()
 
 

@@ -106,6 +106,16 @@ def test_damage_is_found_and_named(log: Path, commits: list[Commit], kind: str) 
     assert [problem for problem in problems if what in problem.what], problems
 
 
+def test_a_title_that_was_counted_earlier_is_no_damage(log: Path) -> None:
+    """What a program wrote before the words of a person was one."""
+    store = open_store(log)
+    fill(store, "s", [user_step("1", "<session_context>a</session_context>\nWhy?")])
+    with closing(sqlite3.connect(log, isolation_level=None)) as db:
+        db.execute("UPDATE summaries SET title = '<session_context>a</session_context>'")
+    assert [] == list(store.fsck())
+    store.close()
+
+
 def test_a_payload_that_no_version_knows_is_named(log: Path, commits: list[Commit]) -> None:
     """A payload that verifies but is not understood is a problem of its commit only."""
     payload = b'{"type":"from the future"}'

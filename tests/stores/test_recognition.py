@@ -9,7 +9,7 @@ import pytest
 
 from tests.stores.samples import fill, response_step, user_step
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, AppendRequest, Origin, Seen, Sighting, Store
+from thinkback.log.protocol import MAIN, About, AppendRequest, Origin, Seen, Sighting, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, Step
@@ -52,12 +52,13 @@ def problems(store: Store) -> list[str]:
 
 def test_a_step_opens_its_session_and_is_found(store: Store) -> None:
     """Session, branch, commits and sightings come together; a second time nothing is stored."""
-    one = entry("1", branch="work")
+    one = entry("1", branch="work", about=About("codex", "shop", "/shop"))
     assert [True, False] == [store.recognition.record(one), store.recognition.record(one)]
     assert list(one.commits) == store.read("s", branch="work")
     info = store.find_session("name of s")
     assert info is not None
     assert ("s", 7, MAIN, 0) == (info.id, info.created, info.branch, info.commits)
+    assert one.about == store.summaries()["s"].about
     head = head_of(one.commits)
     assert [Seen(digest("1"), "s", "work", head, "response of 1")] == store.recognition.lookup(SCOPE, [digest("1")])
     assert [] == problems(store)

@@ -41,6 +41,14 @@ def test_a_request_may_come_a_step_before_its_response(store: Store) -> None:
     assert [] == list(store.fsck())
 
 
+def test_a_title_is_the_words_of_a_person(store: Store) -> None:
+    """Of what a program writes before them there is none."""
+    fill(store, "s", [user_step("1", "<session_context>a</session_context>Why?")])
+    fill(store, "t", [user_step("1", "<session_context>a</session_context>")])
+    assert {"s": "Why?", "t": ""} == {id: found.title for id, found in tallies(store).items()}
+    assert [] == list(store.fsck())
+
+
 def test_a_title_goes_with_its_text(store: Store) -> None:
     """What was erased, collected or deleted is in no summary."""
     trunk = fill(store, "s", [user_step("1", "secret"), user_step("2", "open")])

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
-from thinkback.log.protocol import AppendRequest
+from thinkback.log.protocol import About, AppendRequest
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -102,7 +102,7 @@ def late(entry: AppendRequest, orders: Iterable[Order]) -> AppendRequest | None:
     if not stones:
         return entry
     commits = [_in_place(commit, stones.get(commit.hash)) for commit in entry.commits]
-    return msgspec.structs.replace(entry, commits=commits, sightings=())
+    return msgspec.structs.replace(entry, commits=commits, sightings=(), about=About())
 
 
 def _in_place(commit: Commit, stone: Erased | None) -> Commit:

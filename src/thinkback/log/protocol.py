@@ -237,9 +237,9 @@ class Sighting(msgspec.Struct, frozen=True):
 class AppendRequest(msgspec.Struct, frozen=True):
     """A step that may open its own session and branch: all of it is stored in one transaction, or nothing.
 
-    ``name`` and ``created`` are those of the session ``session`` (an id) where it is not there yet. A ``branch`` that
-    is not there is made at ``expected``, which stands on the branch ``via`` (empty: wherever it is found). The rest as
-    for ``append``.
+    ``name``, ``created`` and ``about`` are for the session ``session`` (an id) where it is not there yet. A ``branch``
+    that is not there is made at ``expected``, which stands on the branch ``via`` (empty: wherever it is found). The
+    rest as for ``append``.
     """
 
     session: str
@@ -251,6 +251,7 @@ class AppendRequest(msgspec.Struct, frozen=True):
     branch: str = MAIN
     via: str = ""
     sightings: Sequence[Sighting] = ()
+    about: About = About()
 
 
 class Seen(msgspec.Struct, frozen=True):

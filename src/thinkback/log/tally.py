@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from thinkback.log.agents import words_of
 from thinkback.model.commits import Commit, Compaction, Message, Payload, Response, TurnEnded, Usage, surviving
 
 KINDS = frozenset({"user", "request", "response", "turn_ended", "provider_usage", "compaction"})
@@ -19,7 +20,7 @@ TITLE = 80
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """``title`` is the first line of its first user message, cut; ``models`` those that answered, sorted; ``turns``
+    """``title`` is the first line of what a person said first, cut; ``models`` those that answered, sorted; ``turns``
     how many ended; ``tokens`` (input and output) and ``reasoning`` what providers reported; ``last`` the latest time
     of a commit, in microseconds UTC, 0 without one.
     """
@@ -53,9 +54,9 @@ def tally(commits: Iterable[Commit], asked: Collection[str] = ()) -> Tally:
             continue
         if commit.kind == "request":
             known.add(commit.response)
-        match value := _left(commit.value):
+        match value := left_of(commit.value):
             case Message() if commit.kind == "user":
-                title = title or title_of(value.text)
+                title = title or title_of(words_of(value.text))
             case Response():
                 models.add(_whole(value.origin.served_model or value.origin.requested_model))
             case TurnEnded():
@@ -77,13 +78,27 @@ def unasked(commits: Iterable[Commit]) -> list[str]:
     return sorted(told - {commit.response for commit in commits if commit.kind == "request"})
 
 
+def titles_of(commits: Iterable[Commit]) -> frozenset[str]:
+    """What the title of a session with ``commits`` may be, its first message unknown; empty where none says anything.
+
+    Summaries that were counted earlier may have what a program wrote before the words of a person.
+    """
+    found, whole = set[str](), set[str]()
+    for commit in commits:
+        value = left_of(commit.value)
+        if commit.kind == "user" and not commit.edit and isinstance(value, Message):
+            found.add(title_of(words_of(value.text)))
+            whole.add(title_of(value.text))
+    return frozenset((found - {""} or {""}) | whole - {""})
+
+
 def title_of(text: str) -> str:
     """The first line of a text that says something, cut."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     return _whole(" ".join(line.split())[:TITLE])
 
 
-def _left(value: Payload) -> Payload:
+def left_of(value: Payload) -> Payload:
     """What is left of a payload; a tombstone whose remainder cannot be read says nothing."""
     try:
         return surviving(value)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from thinkback.errors import WireError
-from thinkback.log import echo_digests
+from thinkback.log import agents, echo_digests
 from thinkback.log.echo_digests import EchoedMessage
-from thinkback.log.protocol import MAIN
+from thinkback.log.protocol import MAIN, About
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
@@ -87,7 +87,8 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     # where it was seen there is no branch any more
     branch = (base.branch or f"{MAIN}-{step[:8]}") if base is not None else MAIN
     name = base.session if base is not None else session
-    line = Line(name, f"{client.key}/{name}", began, branch, at, client.recording, commits)
+    about = _about(view, known) if base is None and client.recording == "full" else About()
+    line = Line(name, f"{client.key}/{name}", began, branch, at, client.recording, commits, about)
     can_know = client.records and not (wants and degraded)
     reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
     # below full recording the questions of what it names are nowhere
@@ -95,6 +96,14 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     if unknown:
         reattach = "none; missing=1"
     return Resumed(whole, found.history, base is not None, missing, lost, reattach, degraded, line, unknown)
+
+
+def _about(view: View, known: Request) -> About:
+    """What the first request of a session says of it."""
+    places = (agents.directory_of(draft.kind, draft.value) for draft in known.drafts)
+    directory = next(filter(None, places), "")
+    program = agents.program_of(view.received.headers.get("user-agent", ""))
+    return About(program, agents.project_of(directory), directory)
 
 
 def not_found(previous: str) -> WireError:

@@ -15,7 +15,7 @@ import msgspec
 
 from thinkback.log import echo_digests, matching
 from thinkback.log.erasing import skeleton, tombstone
-from thinkback.log.protocol import AppendRequest, Sighting
+from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
@@ -44,8 +44,8 @@ _DECODER = msgspec.json.Decoder(tuple[_Kept, ...])
 class Line(NamedTuple):
     """Where a conversation goes on: ``session`` on ``branch`` behind ``at``; a session that is not there is made.
 
-    ``name`` and ``created`` are for one that is made. ``mode`` says how much of what is said may be stored. ``held``
-    are commits behind ``at`` that are stored with the next step.
+    ``name``, ``created`` and ``about`` are for one that is made. ``mode`` says how much of what is said may be stored.
+    ``held`` are commits behind ``at`` that are stored with the next step.
     """
 
     session: str
@@ -55,6 +55,7 @@ class Line(NamedTuple):
     at: Head
     mode: Recording
     held: Sequence[Commit] = ()
+    about: About = About()
 
     def sealed(self, step: Step, sightings: Sequence[Sighting] = ()) -> tuple[list[Commit], AppendRequest]:
         """The commits of ``step`` behind what is held, with all that they say, and how both are stored."""
@@ -68,6 +69,7 @@ class Line(NamedTuple):
             expected=self.at,
             branch=self.branch,
             sightings=sightings,
+            about=self.about,
         )
 
     def behind(self, commits: Sequence[Commit], branch: str) -> Line:

@@ -167,7 +167,10 @@ def _begin_for(rows: Rows, entry: AppendRequest) -> Key:
     try:
         if rows.has_name(entry.name):
             raise name_taken(entry.name)
-        return _begin(rows, entry.session, entry.name, entry.created)
+        of = _begin(rows, entry.session, entry.name, entry.created)
+        if entry.about != About():
+            rows.put_about(of, entry.about)
+        return of
     except StoreError:
         found = rows.key(entry.session)
         if found is not None and rows.hold(found) is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from thinkback.errors import CorruptLogError
 from thinkback.log.protocol import About, Summary
-from thinkback.log.tally import Tally, tally
+from thinkback.log.tally import Tally, tally, titles_of
 from thinkback.stores.database import Family, Key, Rows
 from thinkback.stores.errors import no_session
 from thinkback.stores.history import key
@@ -37,9 +37,8 @@ def _counted(rows: Rows, of: Key) -> Tally:
 
 
 def titles(rows: Rows, of: Key) -> frozenset[str]:
-    """What its title may be: the first words of any of its messages."""
-    commits = (commit for stored in rows.tallied(of) for commit in from_rows(stored, 0))
-    return frozenset(title for commit in commits if (title := tally([commit]).title))
+    """What its title may be."""
+    return titles_of(commit for stored in rows.tallied(of) for commit in from_rows(stored, 0))
 
 
 def settle(rows: Rows, of: Key) -> None:
@@ -65,7 +64,7 @@ def disagreement(kept: Tally, found: Tally, titles: frozenset[str]) -> str:
 
     Which of its messages was the first cannot be seen any more: its title is one of ``titles``.
     """
-    if kept.title not in titles and (kept.title or titles):
+    if kept.title not in titles:
         return f"its title is not of its messages: {kept.title!r}"
     return ", ".join(
         f"its {name} are {getattr(kept, name)}, of its commits {getattr(found, name)}"

@@ -11,7 +11,7 @@ import pytest
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
-from thinkback.log.protocol import Origin
+from thinkback.log.protocol import About, Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
 from thinkback_referee import Call, Referee
@@ -178,6 +178,10 @@ def test_a_title_is_given_or_written_by_the_model(talked: Command, inside: Insid
     assert "the model wrote no title" in inside("title", "talk", DEEPSEEK_API_KEY=KEY).err
     with thinkback.open(talked.db, rules={}, settings={}) as store:
         store.session("empty")
+        store.log.describe(store.find("talk").id, About("codex", "shop", "/home/me/shop"))
+    assert "shop: Weather in Oslo" in inside("sessions").out
+    listed = next(each for each in inside("sessions", "--json").json if each["name"] == "talk")
+    assert ["codex", "shop", "/home/me/shop"] == [listed[name] for name in ("program", "project", "directory")]
     assert 2 == inside("title", "empty").code
 
 

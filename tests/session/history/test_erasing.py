@@ -24,7 +24,7 @@ from tests.stores.postgres_server import Server
 from thinkback import Priority
 from thinkback.errors import ErasedError, NotFoundError, PatternTimeout, StoreError, ThinkbackError
 from thinkback.log.erasing import end_users
-from thinkback.log.protocol import Origin, Query
+from thinkback.log.protocol import About, Origin, Query
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Request, Step, surviving
@@ -235,6 +235,21 @@ def test_words_are_taken_out(kept: SessionStore, referee: Referee, tmp_path: Pat
     assert (0, False) == (found(kept, "77"), "s3cret" in said(kept))
     assert not on_disk(tmp_path, "s3cret")
     assert () == kept.care.redact(text.hash, "s3cret-77").commits
+
+
+def test_where_a_session_was_goes_with_what_said_so(kept: SessionStore) -> None:
+    """A list shows the directory no longer than a message names it; what a fork says of itself stays."""
+    about = About("codex", "shop", "/home/me/shop")
+    for name in ("a", "b"):
+        kept.log.create_session(name, name, 1, about=about)
+    text = "<environment_context><cwd>/home/me/shop</cwd></environment_context>Why?"
+    (context,) = commits = seal(Step("1", (Draft("user", Message(text)),), 1), Head())
+    kept.log.append("a", "1", commits, Head())
+
+    kept.care.redact(context.hash, "Why")
+    assert about == kept.log.summaries()["a"].about
+    kept.care.redact(context.hash, "me")
+    assert [About("codex"), about] == [kept.log.summaries()[name].about for name in "ab"]
 
 
 def test_words_are_taken_out_of_arguments(kept: SessionStore, referee: Referee) -> None:

@@ -51,7 +51,10 @@ class MemoryRecognition:
                 raise name_taken(entry.name)
             if entry.session in log.gone:
                 raise id_taken(entry.session)
-            return Session(entry.session, entry.name, entry.created, entry.session, branches={MAIN: None}), None
+            fresh = {MAIN: None}
+            return Session(
+                entry.session, entry.name, entry.created, entry.session, branches=fresh, about=entry.about
+            ), None
         session = log.session(entry.session)
         if entry.branch in session.branches or entry.step in session.steps:
             return session, None

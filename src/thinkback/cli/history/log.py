@@ -85,6 +85,8 @@ def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
         turns = str(summary.tally.turns) if summary is not None else "-"
         cost = _cost(store, info, summary)
         title = title_of(info, summary)
+        if summary is not None and summary.about.project:
+            title = f"{summary.about.project}: {title}"
         name, model = terminal.clean(info.name), terminal.one_line(answered or "-", _MODEL)
         rows.append((name, title, model, turns, "-" if cost is None else f"${cost:.4f}", ago(info.updated, now)))
     heading = ("session", "title", "model", "turns", "cost", "used")
@@ -244,11 +246,15 @@ def fsck_command(db: str, as_json: bool) -> None:
 
 def _session_json(info: SessionInfo, summary: Summary | None) -> dict[str, object]:
     counted = summary.tally if summary is not None else None
-    cost = summary.about.cost if summary is not None else None
+    about = summary.about if summary is not None else None
+    cost = about.cost if about is not None else None
     return {
         "name": info.name,
         "id": info.id,
         "title": title_of(info, summary),
+        "program": (about.program or None) if about is not None else None,
+        "project": (about.project or None) if about is not None else None,
+        "directory": (about.directory or None) if about is not None else None,
         "models": list(counted.models) if counted is not None else None,
         "turns": counted.turns if counted is not None else None,
         "tokens": counted.tokens if counted is not None else None,

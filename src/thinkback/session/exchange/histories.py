@@ -24,6 +24,7 @@ from thinkback.drive.sync import now
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.formats.history import Format, History, Left, Source, key_of, placed
 from thinkback.formats.registry import program
+from thinkback.log.agents import project_of
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
 from thinkback.log.seal import seal
@@ -152,7 +153,7 @@ class Histories:
     def _is_wanted(self, history: History) -> bool:
         project, directory = self._wanted.project.rstrip("/"), history.directory
         last = max((entry.time for entry in history.entries), default=0)
-        is_there = not project or _project(directory) == project or f"{directory}/".startswith(f"{project}/")
+        is_there = not project or project_of(directory) == project or f"{directory}/".startswith(f"{project}/")
         return is_there and (not self._wanted.since or last >= self._wanted.since)
 
 
@@ -183,7 +184,7 @@ class _Arriving:
         """Store what is not there yet."""
         history, dry = self._history, self._wanted.dry_run
         known = with_id(self._log, self._id)
-        took = Took(history.id, self._name(), _clean(history.title), _project(_clean(history.directory)))
+        took = Took(history.id, self._name(), _clean(history.title), project_of(_clean(history.directory)))
         if known is None and self._memory.holds(self._source()):
             return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         created = history.created or (known.created if known is not None else now())
@@ -237,7 +238,7 @@ class _Arriving:
         task = " ".join(_clean(history.purpose).split())[:80]
         origin = Origin(parent.id, purpose=f"{TASK_PURPOSE}{task}") if parent is not None else None
         directory = _clean(history.directory)
-        about = About(self._wanted.program, _project(directory), directory, (self._source(),), history.cost)
+        about = About(self._wanted.program, project_of(directory), directory, (self._source(),), history.cost)
         for name in numbered(self._name()):
             if self._log.find_session(name) is not None:
                 continue
@@ -417,11 +418,6 @@ def _read_lines(path: Path) -> Iterator[bytes | None]:
             while len(line) == MAX_LINE and not line.endswith(b"\n"):
                 line = file.readline(MAX_LINE)
             yield None
-
-
-def _project(directory: str) -> str:
-    """The name of a project: that of its folder."""
-    return re.split(r"[/\\]", directory.rstrip("/\\"))[-1]
 
 
 def _clean(text: str) -> str:

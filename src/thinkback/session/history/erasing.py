@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -21,10 +21,12 @@ from thinkback.drive.leases import Holder
 from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
+from thinkback.log.agents import directory_of
 from thinkback.log.erasing import Order, Rests, SessionHistory
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
+from thinkback.log.tally import left_of
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
 from thinkback.session.history import erased_sources
@@ -182,6 +184,7 @@ class StoreCare:
         if rests and not dry_run:
             time = now()
             stones = {hash: erasing.tombstone(reason, time, rest) for hash, rest in rests.items()}
+            self._forget_places(family, _by_hash(told), rests)
             self._log.care.erase(family[0].id, {hash: canonical.encode(stone) for hash, stone in stones.items()})
             self._forget(commit for commit in _by_hash(told).values() if commit.hash in rests)
             self._forget_usage(_answers_of(told, rests.keys()))
@@ -196,6 +199,18 @@ class StoreCare:
                     if commit.hash not in gone:
                         gone[commit.hash] = _gone(info, commit, rests[commit.hash] is None)
         return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run)
+
+    def _forget_places(self, family: Sequence[SessionInfo], commits: Mapping[str, Commit], rests: Rests) -> None:
+        """What a list shows of a session goes with the message that named it: before, so that nothing outlives it."""
+        named = set[str]()
+        for hash in rests.keys() & commits.keys():
+            kind, rest = commits[hash].kind, rests[hash]
+            left = directory_of(kind, rest) if rest is not None else ""
+            named |= {directory_of(kind, left_of(commits[hash].value))} - {left, ""}
+        abouts = self._log.summaries() if named else {}
+        for info in family:
+            if info.id in abouts and (about := abouts[info.id].about).directory in named:
+                self._log.describe(info.id, msgspec.structs.replace(about, project="", directory=""))
 
     def _forget(self, commits: Iterable[Commit]) -> None:
         """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""

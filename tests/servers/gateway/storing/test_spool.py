@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.servers.gateway.harness.steps import SECRET, Recorder, entries
 from thinkback.errors import CorruptLogError, StoreError
-from thinkback.log.protocol import AppendRequest, Store
+from thinkback.log.protocol import About, AppendRequest, Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Draft, Message, Step
 from thinkback.servers.gateway.secrets.sealing import Sealer
@@ -77,7 +77,10 @@ def test_any_step_comes_back(tmp_path: Path, texts: list[str], tenant: str) -> N
     """Whatever is said in it, and to whomever it belongs."""
     step = Step("id", tuple(Draft("user", Message(text)) for text in texts), 5)
     (like,) = entries(1)
-    entry = AppendRequest("s\n", "näme", -1, "id", seal(step, like.expected), like.expected, "b", "via", like.sightings)
+    about = About("codex", texts[0], texts[-1])
+    entry = AppendRequest(
+        "s\n", "näme", -1, "id", seal(step, like.expected), like.expected, "b", "via", like.sightings, about
+    )
     found: list[tuple[str, AppendRequest]] = []
     spool = spooled(tmp_path, [])
     spool.put(tenant, entry)

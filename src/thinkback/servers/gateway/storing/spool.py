@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError, ThinkbackError
-from thinkback.log.protocol import AppendRequest, Sighting
+from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.model.commits import Commit, Head, decode_payload
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.storing.spool_file import Record, SpoolFile, cannot_write
@@ -74,6 +74,8 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     via: str
     sightings: tuple[tuple[bytes, bytes, str], ...]
     commits: tuple[_Row, ...]
+    # program, project, directory; steps that were sealed earlier end before them
+    about: tuple[str, str, str] = ("", "", "")
 
 
 class _Item(NamedTuple):
@@ -367,6 +369,7 @@ def _encode(tenant: str, entry: AppendRequest) -> bytes:
             )
             for each in entry.commits
         ),
+        (entry.about.program, entry.about.project, entry.about.directory),
     )
     try:
         return msgspec.msgpack.encode(kept)
@@ -390,6 +393,7 @@ def _decode(data: bytes) -> tuple[str, AppendRequest] | None:
         kept.branch,
         kept.via,
         [Sighting(*sighting) for sighting in kept.sightings],
+        About(*kept.about),
     )
     return kept.tenant, entry
 

@@ -1,0 +1,72 @@
+"""What coding agents write around a person's words: which program asked, where its working directory stands, and where
+the words of the person begin.
+
+The tables were read off requests of the programs. Promises: linear in the text, whatever it is; what is found is clean
+and short. A path is text to be shown. Must not: open it, or decide anything by it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from thinkback.model.commits import Message, Payload
+
+WRAPPERS = (
+    ("<environment_context>", "</environment_context>"),  # Codex
+    ("<user_instructions>", "</user_instructions>"),  # Codex
+    ("# AGENTS.md instructions", "</INSTRUCTIONS>"),  # Codex
+    ("<session_context>", "</session_context>"),  # Gemini CLI
+    ("<system-reminder>", "</system-reminder>"),  # Claude Code, Qwen Code
+)
+"""What a user message begins with, and where that ends, that is not the words of a person."""
+DIRECTORIES = (
+    re.compile(r"<cwd>([^<\n]{1,1000})</cwd>"),  # Codex
+    re.compile(r"^ {0,4}(?:- )?(?:Primary w|W)orking directory: (.{1,1000})", re.MULTILINE),  # Claude Code, opencode
+    re.compile(r"^- \*\*Workspace Directories:\*\*\n {0,4}- (.{1,1000})", re.MULTILINE),  # Gemini CLI
+    re.compile(r"I'm currently working in the directory: (.{1,1000})"),  # Qwen Code
+)
+"""Where the working directory stands, in a system text or in such a beginning."""
+PROGRAMS = (
+    ("claude-cli/", "claude-code"),
+    ("codex_", "codex"),
+    ("codex-", "codex"),
+    ("GeminiCLI", "gemini-cli"),
+    ("opencode/", "opencode"),
+    ("QwenCode/", "qwen-code"),
+)
+"""How the user agent of a program begins, and what the program is called."""
+_SPACE = re.compile(r"\s*")
+
+
+def program_of(user_agent: str) -> str:
+    """The program that calls itself so; empty where no row names it."""
+    return next((name for begin, name in PROGRAMS if user_agent.startswith(begin)), "")
+
+
+def directory_of(kind: str, value: Payload) -> str:
+    """The working directory that a message names, without what no column or terminal should hold; or empty."""
+    if not isinstance(value, Message) or kind not in ("system", "user"):
+        return ""
+    text = value.text if kind == "system" else value.text[: _words_at(value.text)]
+    found = next(filter(None, (pattern.search(text) for pattern in DIRECTORIES)), None)
+    return "".join(filter(str.isprintable, found[1])).strip() if found is not None else ""
+
+
+def project_of(directory: str) -> str:
+    """The name of a project: that of its folder."""
+    return re.split(r"[/\\]", directory.rstrip("/\\"))[-1]
+
+
+def words_of(text: str) -> str:
+    """The words of the person in a user message; empty where it has none."""
+    return text[_words_at(text) :]
+
+
+def _words_at(text: str) -> int:
+    """Where they begin. A wrapper without its end is taken for words."""
+    at = end = _SPACE.match(text).end()  # type: ignore[union-attr]
+    while end >= 0:
+        at = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+        close = next((close for open, close in WRAPPERS if text.startswith(open, at)), "")
+        end = text.find(close, at) + len(close) if close and text.find(close, at) >= 0 else -1
+    return at
