@@ -143,6 +143,19 @@ def test_ctrl_o_unfolds_the_thinking_under_way(talk: Open, referee: Referee) -> 
     terminal.wait_for("> words for later")
 
 
+def test_what_does_not_fit_is_paged_and_clear_empties_the_screen(talk: Open, command: Command) -> None:
+    """/why by the person's pager, where it has more rows than the window; /clear takes what has left the screen too."""
+    command.environment["PAGER"] = "sed s/^/paged:/"
+    terminal = talk(columns=40, rows=9)
+    enter(terminal, "Hi", "You said")
+    enter(terminal, "/why", "paged:")
+    terminal.resize(120, 60)
+    enter(terminal, "/why", "\nsession talk, last request: ")
+    enter(terminal, "/clear", "the conversation goes on")
+
+    assert ["the conversation goes on; /new begins another", ">"] == terminal.everything.split("\n")[:2]
+
+
 def test_leaving_says_how_to_go_on_and_an_answer_is_copied(talk: Open, referee: Referee) -> None:
     """exit without a slash leaves; the copy goes to the terminal's clipboard."""
     referee.push(Step(text="Yes."))
