@@ -51,7 +51,7 @@ class MemoryRecognition:
                 raise name_taken(entry.name)
             if entry.session in log.gone:
                 raise id_taken(entry.session)
-            fresh = {MAIN: None}
+            fresh: dict[str, Place | None] = {MAIN: None}
             return Session(
                 entry.session, entry.name, entry.created, entry.session, branches=fresh, about=entry.about
             ), None
