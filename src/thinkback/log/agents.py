@@ -68,5 +68,6 @@ def _words_at(text: str) -> int:
     while end >= 0:
         at = _SPACE.match(text, end).end()  # type: ignore[union-attr]
         close = next((close for open, close in WRAPPERS if text.startswith(open, at)), "")
-        end = text.find(close, at) + len(close) if close and text.find(close, at) >= 0 else -1
+        found = text.find(close, at) if close else -1
+        end = found + len(close) if found >= 0 else -1
     return at
