@@ -127,5 +127,9 @@ def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> N
         [gap["left"]["what"] for gap in again["left_out"]],
     )
     assert 2 == inside("import").code == inside("import", "x", "--dry-run").code
+    refused = inside("import", "x", "--follow")
+    assert (2, True) == (refused.code, "go with --program" in refused.err)
+    assert 2 == inside("import", "--program", "codex", "--follow", "--dry-run").code
+    assert "no histories of pi" in inside("import", "--program", "pi", "--follow").err
     assert 2 == inside("import", "--program", "codex", "-").code == inside("import", "--program", "llm").code
     assert "gone" in inside("import", "--program", "codex", "--same-account", "gone").err

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -118,6 +119,7 @@ def print_exported(done: Exported, file: str) -> None:
     "--project", metavar="NAME", default="", help="Only sessions in a folder of this name, or below this path."
 )
 @click.option("--dry-run", is_flag=True, help="Only tell what would be taken in.")
+@click.option("--follow", is_flag=True, help="Keep importing while the program writes, until Ctrl-C.")
 @click.option(
     "--same-account",
     "endpoint",
@@ -135,6 +137,7 @@ def import_command(
     since: str,
     project: str,
     dry_run: bool,
+    follow: bool,
     endpoint: str,
     db: str,
     as_json: bool,
@@ -147,10 +150,12 @@ def import_command(
     if program:
         if file == "-" or (file and folder):
             raise click.UsageError("with --program name one file, or a folder with --dir")
-        _import_histories(program, file or folder, since, project, dry_run, endpoint, db, as_json)
+        if follow and dry_run:
+            raise click.UsageError("--follow stores what it reads: leave out --dry-run")
+        _import_histories(program, file or folder, since, project, dry_run, endpoint, db, as_json, follow=follow)
         return
-    if folder or since or project or dry_run or endpoint:
-        raise click.UsageError("--dir, --since, --project, --dry-run and --same-account go with --program")
+    if folder or since or project or dry_run or follow or endpoint:
+        raise click.UsageError("--dir, --since, --project, --dry-run, --follow and --same-account go with --program")
     if not file:
         raise click.UsageError("name a file, or a program with --program")
     with open_log(log_path(db)) as store, progress_line("importing") as progress:
@@ -172,16 +177,30 @@ def import_command(
 
 
 def _import_histories(
-    program: str, place: str, since: str, project: str, dry_run: bool, endpoint: str, db: str, as_json: bool
+    program: str,
+    place: str,
+    since: str,
+    project: str,
+    dry_run: bool,
+    endpoint: str,
+    db: str,
+    as_json: bool,
+    *,
+    follow: bool,
 ) -> None:
-    from thinkback.session.exchange import histories
+    from thinkback.session.exchange import following, histories
 
     path, began = log_path(db), _since(since)
     # Looking makes no log.
     with open_log(":memory:" if dry_run and not is_log_there(path) else path) as store:
         vouched = histories.vouched(store, endpoint) if endpoint else None
         wanted = histories.Wanted(program, place, began, project, dry_run, vouched)
-        done, gaps = histories.run(store.log, wanted, (lambda _: None) if as_json else _tell_of)
+        tell: Callable[[Took], None] = (lambda _: None) if as_json else _tell_of
+        if follow:
+            terminal.note("following: Ctrl-C ends")
+            done, gaps = following.follow(store.log, wanted, tell, time.time, time.sleep)
+        else:
+            done, gaps = histories.run(store.log, wanted, tell)
     if as_json:
         import msgspec
 

@@ -44,6 +44,8 @@ MAX_MEMBER = 1024 * 1024 * 1024
 """Bytes of a file in an archive that is read."""
 MAX_BRANCHES = 500
 """Branches of a session that are taken in, the newest ones."""
+MOVED = "somebody else wrote to it: import it again"
+"""Why a session was skipped that another program wrote to at the same time."""
 _HEAD = 256 * 1024
 _CONVERSATIONS = re.compile(r"(^|/)conversations[^/]*\.json$")
 _TEXT = 1_000
@@ -106,11 +108,15 @@ class Histories:
         self._log = log
         self._wanted = wanted
         self._format = program(wanted.program)
-        self._memory = recall(log)
+        self._memory = Memory()
         self.gaps: list[Gap] = []
 
     def files(self) -> list[Path]:
-        """The files of the program, those that others hang at first. Raises ``NotFoundError`` for a missing folder."""
+        """The files of the program, those that others hang at first; what was erased until now is recalled.
+
+        Raises ``NotFoundError`` for a missing folder.
+        """
+        self._memory = recall(self._log)
         place = Path(self._wanted.directory).expanduser() if self._wanted.directory else _home(self._format)
         if not place.exists():
             raise NotFoundError(
@@ -124,8 +130,13 @@ class Histories:
         found = [path for folder in folders for path in _below(folder, self._format.endings)]
         return sorted(found, key=lambda path: (len(path.parts), str(path)))
 
-    def take(self, path: Path) -> Iterator[Took]:
-        """What a file holds."""
+    def again(self, path: Path, *, whole: bool) -> Iterator[Took]:
+        """What a file holds that may have been read before; what was left out of it then is forgotten."""
+        self.gaps = [gap for gap in self.gaps if gap.file != str(path)]
+        return self.take(path, whole=whole)
+
+    def take(self, path: Path, *, whole: bool = True) -> Iterator[Took]:
+        """What a file holds. What ends with a response that may go on is, without ``whole``, taken up to there."""
         try:
             named = bool(self._wanted.directory) and Path(self._wanted.directory).expanduser() == path
             if not named and (os.stat(path).st_mtime_ns // 1000 < self._wanted.since or not self._is_own(path)):
@@ -139,7 +150,7 @@ class Histories:
         self.gaps += [Gap(str(path), left) for left in read.left]
         if not read.sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
-        for history in read.sessions:
+        for history in read.sessions if whole else filter(None, map(_settled, read.sessions)):
             if self._is_wanted(history):
                 yield _Arriving(self._log, self._wanted, history, self._memory).store()
 
@@ -155,6 +166,15 @@ class Histories:
         last = max((entry.time for entry in history.entries), default=0)
         is_there = not project or project_of(directory) == project or f"{directory}/".startswith(f"{project}/")
         return is_there and (not self._wanted.since or last >= self._wanted.since)
+
+
+def _settled(history: History) -> History | None:
+    """``history`` without a response that nothing follows; ``None`` where nothing is left of it."""
+    entries = history.entries
+    if not entries or not any(draft.response for draft in entries[-1].drafts):
+        return history
+    tip = entries[-1].parent if history.tip == entries[-1].id else history.tip
+    return msgspec.structs.replace(history, entries=entries[:-1], tip=tip) if len(entries) > 1 else None
 
 
 class _Sealed(msgspec.Struct):
@@ -207,7 +227,7 @@ class _Arriving:
             for leaf in leaves:
                 self._append(info, leaf)
         except HeadMovedError:
-            took = msgspec.structs.replace(took, skipped="somebody else wrote to it: import it again")
+            took = msgspec.structs.replace(took, skipped=MOVED)
         return msgspec.structs.replace(
             took,
             name=info.name if info is not None else took.name,
@@ -385,8 +405,16 @@ def _below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
-            if name.endswith(endings) and stat.S_ISREG(os.lstat(path).st_mode):
+            if name.endswith(endings) and _is_regular(path):
                 yield path
+
+
+def _is_regular(path: Path) -> bool:
+    """Whether it is a file, and still there."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _source(path: Path, format: Format) -> Source:

@@ -1,0 +1,172 @@
+"""An import that keeps up: what a program writes is there once, whole, as soon as it is known to be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thinkback
+from tests.formats.samples import CLAUDE, CODEX, asked, claude, jsonl
+from thinkback.errors import NotFoundError
+from thinkback.session.exchange.following import EVERY, Following, follow
+from thinkback.session.exchange.histories import Took, Wanted, run
+from thinkback.session.store import SessionStore
+
+BEGAN = 1_800_000_000.0
+
+
+class Machine:
+    """A clock, and files that are written at its time. ``then`` is what happens in each wait; at its end is Ctrl-C."""
+
+    def __init__(self, *then: Callable[[], object]) -> None:
+        self.now = BEGAN
+        self.waits: list[float] = []
+        self._then = iter(then)
+
+    def clock(self) -> float:
+        """Seconds."""
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        """Time goes on."""
+        self.waits.append(seconds)
+        self.now += seconds
+        happens = next(self._then, None)
+        if happens is None:
+            raise KeyboardInterrupt
+        happens()
+
+    def put(self, path: Path, data: bytes, ago: float = 0) -> None:
+        """A file as a program leaves it."""
+        path.write_bytes(data)
+        os.utime(path, (self.now - ago, self.now - ago))
+
+
+@pytest.fixture
+def store() -> Iterator[SessionStore]:
+    """An empty log."""
+    with thinkback.open(":memory:") as opened:
+        yield opened
+
+
+def kinds(store: SessionStore) -> list[str]:
+    """Those of the commits of the one session."""
+    (info,) = store.sessions()
+    return [commit.kind for commit in store.commits(info.name)]
+
+
+def nothing() -> None:
+    """A round in which nothing is written."""
+
+
+def test_what_is_written_meanwhile_is_there_once_and_whole(store: SessionStore, tmp_path: Path) -> None:
+    """The same as one import of the files as they are at the end."""
+    file, heard = tmp_path / "s1.jsonl", list[Took]()
+    ends = iter(range(5, len(CLAUDE) + 1))
+    machine: Machine = Machine(
+        *[lambda: machine.put(file, jsonl(*CLAUDE[: next(ends)]))] * (len(CLAUDE) - 4), *[nothing] * 6
+    )
+    machine.put(file, jsonl(*CLAUDE[:4]))
+    done, gaps = follow(store.log, Wanted("claude-code", str(tmp_path)), heard.append, machine.clock, machine.wait)
+    (took,) = done
+    with thinkback.open(":memory:") as other:
+        (once,), left = run(other.log, Wanted("claude-code", str(tmp_path)))
+        assert (once.commits, left) == (took.commits, gaps)
+        ours, theirs = store.commits(took.name), other.commits(once.name)
+        assert [commit.hash for commit in theirs] == [commit.hash for commit in ours]
+    assert took.commits == sum(each.commits for each in heard)
+    assert ["main"] == [branch.name for branch in store.log.refs.list(store.find(took.name).id)]
+    assert [] == store.fsck()
+
+
+def test_the_time_between_two_looks_grows_with_what_they_take(store: SessionStore, tmp_path: Path) -> None:
+    """Two seconds, or four times as long as the look: it takes at most a fifth of a processor."""
+
+    def slow(took: Took) -> None:
+        machine.now += 5
+
+    machine = Machine(nothing)
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
+    follow(store.log, Wanted("claude-code", str(tmp_path)), slow, machine.clock, machine.wait)
+    assert [20, EVERY] == machine.waits
+
+
+def test_the_last_response_waits_until_it_is_followed(store: SessionStore, tmp_path: Path) -> None:
+    """A response that nothing follows may go on."""
+    file, machine = tmp_path / "s1.jsonl", Machine()
+    following = Following(store.log, Wanted("claude-code", str(tmp_path)), machine.clock)
+    machine.put(file, jsonl(*CLAUDE))
+    list(following.look())
+    assert "assistant" not in kinds(store)
+    machine.now += 9
+    assert [] == list(following.look())
+    machine.put(file, jsonl(*CLAUDE, claude("u2", "a4", "user", "And then?")))
+    list(following.look())
+    assert ["assistant", "provider_usage", "turn_ended", "user"] == kinds(store)[-4:]
+    assert [] == list(following.look())
+
+
+def test_the_last_response_is_taken_when_its_file_rested(store: SessionStore, tmp_path: Path) -> None:
+    """Ten seconds after it changed; at once where that was long ago."""
+    file, machine = tmp_path / "s1.jsonl", Machine()
+    following = Following(store.log, Wanted("claude-code", str(tmp_path)), machine.clock)
+    machine.put(file, jsonl(*CLAUDE))
+    list(following.look())
+    machine.now += 10
+    (took,) = following.look()
+    assert ["response", "assistant", "provider_usage", "turn_ended"] == kinds(store)[-took.commits :]
+    assert [] == list(following.look())
+    with thinkback.open(":memory:") as other:
+        machine.put(file, jsonl(*CLAUDE), ago=60)
+        list(Following(other.log, Wanted("claude-code", str(tmp_path)), machine.clock).look())
+        assert kinds(store) == kinds(other)
+
+
+def test_what_is_erased_meanwhile_stays_erased(store: SessionStore, tmp_path: Path) -> None:
+    """A session that is deleted while its program goes on is skipped, and that is said."""
+    file, machine = tmp_path / "c1.jsonl", Machine()
+    following = Following(store.log, Wanted("codex", str(tmp_path)), machine.clock)
+    machine.put(file, jsonl(*CODEX), ago=60)
+    (took,) = following.look()
+    store.care.delete_session(took.name)
+    machine.put(file, jsonl(*CODEX, asked("And then?", "user.text")))
+    assert ["it was erased here, and stays so"] == [each.skipped for each in following.look()]
+    file.unlink()
+    assert [] == list(following.look())
+
+
+class Meanwhile:
+    """A log in which somebody writes to the session once, just before the first append."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store, self._is_due = store, True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store.log, name)
+
+    def append(self, session: str, *step: Any) -> bool:
+        """What the log does."""
+        if self._is_due:
+            self._is_due = False
+            self._store.session(self._store.find(session).name).commit("Something of mine.")
+        return self._store.log.append(session, *step)
+
+
+def test_a_session_that_somebody_else_writes_to_is_read_again(store: SessionStore, tmp_path: Path) -> None:
+    """In the next round; nothing is said of it before."""
+    machine = Machine()
+    following = Following(Meanwhile(store), Wanted("claude-code", str(tmp_path)), machine.clock)
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
+    assert [] == list(following.look())
+    assert [12] == [took.commits for took in following.look()]
+    assert [] == list(following.look())
+
+
+def test_a_folder_that_is_not_there_is_named(store: SessionStore, tmp_path: Path) -> None:
+    """At the beginning."""
+    with pytest.raises(NotFoundError, match="no histories of codex"):
+        list(Following(store.log, Wanted("codex", str(tmp_path / "none")), lambda: BEGAN).look())
