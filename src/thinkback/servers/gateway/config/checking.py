@@ -9,11 +9,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from thinkback.errors import NotFoundError, SettingError
+from thinkback.proxy.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.servers.gateway.config import naming
 from thinkback.servers.gateway.config.schema import Alias, Config, Server, Store, Upstream
-from thinkback.servers.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
 from thinkback.settings.registry import PARAMS
 from thinkback.settings.values import flatten, parse, quote
 from thinkback.wire.registry import FRONTS

@@ -18,6 +18,7 @@ from typing import Any, assert_never
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.sync import now
+from thinkback.proxy import lookups
 from thinkback.proxy.events import (
     Answered,
     Choose,
@@ -54,7 +55,6 @@ from thinkback.servers.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.servers.gateway.upstreams.breakers import is_of_the_place
 from thinkback.servers.gateway.upstreams.routing import Choice
 from thinkback.stores.gateway_state.records import Use
-from thinkback.turn.plan import History
 
 PIECE = 64 * 1024
 """Bytes that are read in one go; then whoever else waits for the loop has a turn."""
@@ -296,15 +296,6 @@ class _Driver:
 
 def _looked_up(engine: Engine, tenant: str, question: InLog) -> Any:
     """What the log of ``tenant`` answers; on a thread for the store."""
-    log = engine.logs.of(tenant)
-    match question:
-        case LookUp():
-            return log.recognition.lookup(question.scope, question.digests, question.most)
-        case ReadLines(places=places):
-            return {place: log.read_to(*place) for place in places}
-        case ReadHistory():
-            return History(log.read_to(question.session, question.head))
-        case OpenKept():
-            return engine.withheld.open(tenant, question.scope, question.responses)
-        case _:
-            assert_never(question)
+    if isinstance(question, OpenKept):
+        return engine.withheld.open(tenant, question.scope, question.responses)
+    return lookups.answer(engine.logs.of(tenant), question)

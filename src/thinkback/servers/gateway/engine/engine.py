@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from thinkback.drive.http import AsyncTransport
 from thinkback.log.protocol import AppendRequest
+from thinkback.proxy.histories import Histories
 from thinkback.rules import Rulebook
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.engine.apart import Apart
-from thinkback.servers.gateway.engine.memory import Histories, Withheld
+from thinkback.servers.gateway.engine.memory import Withheld
 from thinkback.servers.gateway.engine.settings import Effective
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.storing.batch_writer import Writing

@@ -16,11 +16,11 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from thinkback.proxy.headers import passed_on
 from thinkback.proxy.problems import Refused, problem_of
 from thinkback.servers.gateway.access.keys import presented
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import Grant
-from thinkback.servers.gateway.headers import passed_on
 from thinkback.servers.gateway.http import pages, routes
 from thinkback.servers.gateway.http.answers import Answer, answer_of
 from thinkback.servers.gateway.http.arrays import ArraySink

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from thinkback.proxy.headers import is_name
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.config.checking import LOOPBACK_NAMES, is_loopback
 from thinkback.servers.gateway.config.schema import Server
-from thinkback.servers.gateway.headers import is_name
 from thinkback.servers.gateway.http.answers import Answer
 
 EXPOSED = (
