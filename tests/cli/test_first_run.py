@@ -20,6 +20,13 @@ def tree(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*")}
 
 
+def written_by_hand(path: Path) -> str:
+    """A log with the session ``notes``, of which no request was made."""
+    with thinkback.open(path, rules={}, settings={}) as store:
+        store.session("notes").reasoning("A thought.")
+    return str(path)
+
+
 @pytest.fixture
 def empty(command: Command) -> Command:
     """A home with nothing in it, where nothing says which log is meant."""
@@ -90,13 +97,16 @@ def test_a_key_that_is_nowhere_is_asked_for(empty: Command) -> None:
 
 
 def test_a_try_without_a_key_sets_nothing_up(empty: Command) -> None:
-    """The stand-in is among what is offered, and answers."""
+    """The stand-in is among what is offered, and answers; a session in which nothing was asked is asked for like a new
+    one.
+    """
     del empty.environment["DEEPSEEK_API_KEY"]
-    with Terminal(empty.quick_line("chat"), empty.environment) as terminal:
+    log = written_by_hand(empty.place / "log.db")
+    with Terminal(empty.quick_line("chat", "--db", log, "--continue"), empty.environment) as terminal:
         terminal.wait_for("Endpoint, by number or name [1]:")
         terminal.send("referee\r")
         terminal.wait_for("a stand-in, not a model")
-        terminal.wait_for("/help lists the commands")
+        terminal.wait_for("session notes. /help lists the commands")
 
     assert "none" == empty("profile", "default").out.strip()
 
@@ -122,6 +132,11 @@ def test_without_a_terminal_a_sentence_says_what_does_it(line: Inside) -> None:
     assert (2, "", before) == (done.code, done.out, tree(line.place))
     said = "no endpoint is set: `thinkback chat` on a terminal asks for one, or give --endpoint and --model"
     assert said == done.err.removeprefix("thinkback: ").strip()
+    log = written_by_hand(line.place / "log.db")
+    for which in ("--continue", "--session=notes"):
+        done = line("chat", which, "--db", log, stdin=b"Hi\n")
+        assert (2, "") == (done.code, done.out)
+        assert f"`thinkback chat --db {log} --session notes` on a terminal asks for one, or give" in done.err
 
 
 def test_a_session_that_is_there_needs_no_dialogue(line: Inside) -> None:

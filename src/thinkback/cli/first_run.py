@@ -62,12 +62,12 @@ def is_new(path: str, session: str, asked: Destination, app: str, profile: str) 
     return not session or not ("://" in path or session in session_names(path))
 
 
-def choose(asked: Destination) -> Destination:
-    """Ask for an endpoint and a model, and keep them as the default profile. Raises ``click.Abort`` for Ctrl-C, and
-    ``NotFoundError`` where nobody can be asked.
+def choose(asked: Destination, session: str = "") -> Destination:
+    """Ask for an endpoint and a model, for a ``session`` that has none or a new one, and keep them as the default
+    profile. Raises ``click.Abort`` for Ctrl-C, and ``NotFoundError`` where nobody can be asked.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        command = hints.command("chat")
+        command = hints.command("chat", session=session) if session else hints.command("chat")
         raise NotFoundError(f"no endpoint is set: {command} on a terminal asks for one, or give --endpoint and --model")
     from thinkback.session import config
     from thinkback.session.config import keys
@@ -108,8 +108,9 @@ def _show(book: Rulebook, offered: list[Endpoint], found: Mapping[str, str]) -> 
     for at, row in enumerate(offered, 1):
         models = "no model: a stand-in, to try it without a key"
         if row.id != REFEREE:
-            models = ", ".join(book.served(row.id)[:3]) or row.name
-        terminal.out(f"{at:3}  {terminal.pad(row.id, width)}  {models}"[: terminal.width()])
+            served = book.served(row.id)
+            models = ", ".join([*served[:3], *(["..."] if len(served) > 3 else [])]) or row.name
+        terminal.out(f"{at:3}  {terminal.pad(row.id, width)}  {models}")
     terminal.out()
     terminal.out("Any other name that `thinkback endpoints` lists will do too.")
 

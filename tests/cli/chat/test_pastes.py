@@ -17,7 +17,8 @@ from prompt_toolkit.output import DummyOutput
 
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.pastes import Pastes, Placeholders, file_in
-from thinkback.cli.chat.prompt import Prompt
+from thinkback.cli.chat.prompt import Prompt, status_text
+from thinkback.cli.chat.status import Meter
 
 Entered: TypeAlias = Callable[[str], list[str]]
 BACKSPACE, HOME, DELETE, RIGHT, UP = "\x7f", "\x1b[H", "\x1b[3~", "\x1b[C", "\x1b[A"
@@ -71,7 +72,10 @@ def test_a_pasted_path_is_attached_and_one_in_a_sentence_is_text(
 
     assert ["Look at it"] == entered(f"{pasted(shlex.quote(str(note)))}Look at it")
     assert ["a note's copy.txt:\n```\nA note.\n```"] == chat.attached
-    assert f"attached to the next message: {note.name}; /attach none takes it off" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert f"attached to the next message: {note.name}; /attach none takes it off" in printed.err
+    assert f"> Look at it\n  [{note.name}]\n" in printed.out
+    assert status_text(chat, Meter()).startswith(f" attached: {note.name} · deepseek-v4-pro")
 
     assert [f"See {note}", str(note), film] == entered(f"See {pasted(str(note))}\r{note}\r{pasted(film)}")
     assert 1 == len(chat.attached)

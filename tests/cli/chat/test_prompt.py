@@ -425,11 +425,11 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     assert [200, 200, 200] == [exchange.status for exchange in referee.requests]
 
 
-def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Referee) -> None:
+def test_a_chat_without_a_model_says_what_to_do(command: Command, referee: Referee) -> None:
     """Endpoint and model can be said there as well, in a session that a program made without them."""
     with thinkback.open(command.db, rules={}, settings={}) as store:
         store.session("talk")
-    with Terminal(command.quick_line("chat", "--session", "talk"), command.environment) as terminal:
+    with Terminal(command.quick_line("chat", "-s", "talk", "--endpoint", "xai"), command.environment) as terminal:
         terminal.wait_for("no model yet: /endpoint ID, /model NAME")
         terminal.send(f"Hello{ENTER}")
         terminal.wait_for("no endpoint or model is set: use /endpoint ID, then /model NAME")

@@ -599,13 +599,16 @@ def test_files_go_along_with_the_next_message(chat: Chat, referee: Referee, caps
     say(chat, f"/attach {tmp_path}/notes.txt {tmp_path}/cat.png", f"/attach {tmp_path}/film.bin", "Look.", "/attach")
     chat.session.use(endpoint="cohere", model="command-a-reasoning-08-2025", api_key="sk-a-key-of-tests")
     (tmp_path / "paper.pdf").write_bytes(b"paper")
-    say(chat, f"/attach {tmp_path}/paper.pdf")
+    say(chat, f"/attach {tmp_path}/paper.pdf", f"/attach {tmp_path}/notes.txt", "/new", "/attach", "/resume talk")
 
-    shown = capsys.readouterr().err
+    printed = capsys.readouterr()
+    shown = printed.err
     text, picture = messages(referee)[0]["content"]
     assert "Look.\n\nnotes.txt:\n```\nA note.\n```" == text["text"]
     assert "image_url" == picture["type"]
     assert "attached to the next message: notes.txt, cat.png" in shown
     assert "film.bin is neither text nor" in shown
     assert "nothing is attached" in shown
+    assert "not attached in another session: notes.txt" in shown
     assert [] == chat.attached
+    assert "\n  [image/png cat.png]\n" in printed.out.partition("> Look.\n")[2]

@@ -100,7 +100,7 @@ def test_a_file_of_somebody_else_gets_no_key_and_permits_nothing(command: Comman
         refused = command("run", "--session", name, "Hi")
         assert 0 != refused.code
         assert "--base-url" in refused.err
-        assert "no endpoint or model is set" in command("chat", "-s", name, stdin=b"Hi\n").err
+        assert "no endpoint is set: `thinkback chat" in command("chat", "-s", name, stdin=b"Hi\n").err
     command("compact", "theirs", "--strategy", "model", "--tail", "0")
     assert sent == len(referee.requests)
     assert 0 == command("run", "--session", "theirs", "--base-url", elsewhere, "Hi").code

@@ -13,6 +13,7 @@ from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
 from thinkback.log.protocol import About, Origin
 from thinkback.log.seal import head_of, seal
+from thinkback.model.blocks import Media, Text
 from thinkback.model.commits import Draft, Head, Message, Step
 from thinkback_referee import Call, Referee
 from thinkback_referee import Step as Said
@@ -73,15 +74,24 @@ def test_the_log_as_json_has_whole_hashes_and_texts(talked: Command) -> None:
     assert all(commit["time"].endswith("Z") for commit in found)
 
 
-def test_every_kind_of_commit_can_be_shown(talked: Command) -> None:
-    """``show`` finds each commit by a prefix of its hash and prints something of it, as text and as JSON."""
-    for commit in talked("log", "--json").json:
-        shown = talked("show", commit["hash"][:12])
+def test_every_kind_of_commit_can_be_shown(talked: Command, inside: Inside) -> None:
+    """``show`` finds each commit by a prefix of its hash and prints something of it, as text and as JSON; a picture
+    is named with its message.
+    """
+    look = Message("Look.", (Text("Look."), Media("image/png", data="AAAA", name="cat.png")))
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        head = head_of(store.commits("talk"))
+        store.log.append(store.find("talk").id, "s", seal(Step("s", (Draft("user", look),), 1), head), head)
+    commits = inside("log", "--json").json
+    for commit in commits:
+        shown = inside("show", commit["hash"][:12])
 
         assert 0 == shown.code
         assert shown.out.startswith(f"commit {commit['hash']}\n{commit['kind']} {commit['seq']} of session talk")
 
-    assert commit["hash"] == talked("show", commit["hash"][:12], "--json").json["hash"]
+    last = commits[-1]["hash"]
+    assert inside("show", last).out.endswith("\n\nLook.\n[image/png cat.png]\n")
+    assert last == inside("show", last[:12], "--json").json["hash"]
 
 
 def test_opaque_values_are_told_by_kind_and_length(opaque: Command) -> None:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 import thinkback
-from thinkback import Priority
+from thinkback import Media, Priority
+from thinkback.model.blocks import Text
+from thinkback.model.commits import Message
 from thinkback.session.session import Session
+from thinkback.session.transcripts.wording import first_words
 
 
 class Terminal(io.StringIO):
@@ -51,6 +54,16 @@ def test_chat_shows_what_holds_now(session: Session) -> None:
         "",
     ]
     assert expected == printed(session, "chat", io.StringIO()).split("\n")[:-1]
+
+
+def test_what_goes_with_a_message_is_named() -> None:
+    """Images and files by type and name, in every look, also where they are all of it; a model's own too."""
+    cat, dog = Media("image/png", data="AAAA", name="cat.png"), Media("image/*", url="https://example.com/dog")
+    message = Message("Look.", (Text("Look."), cat, dog))
+
+    assert "Look.\n[image/png cat.png]\n[image/* https://example.com/dog]" == first_words(message)
+    assert "[image/png cat.png]" == first_words(Message("", (cat,)))
+    assert "[audio/wav]" == first_words(Media("audio/wav", url="data:audio/wav;base64,AAAA"))
 
 
 def test_reasoning_is_dim_cyan_on_a_terminal(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

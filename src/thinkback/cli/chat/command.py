@@ -12,7 +12,7 @@ import click
 
 from thinkback.cli import complete, first_run, hints, terminal
 from thinkback.cli.chat import fresh
-from thinkback.cli.config.apps import placed
+from thinkback.cli.config.apps import app_of, placed
 from thinkback.cli.options import (
     app_option,
     beside_option,
@@ -28,7 +28,7 @@ from thinkback.cli.options import (
     place_options,
     profile_option,
 )
-from thinkback.session.destination import check_destination, destination_of
+from thinkback.session.destination import Destination, check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Reader
@@ -91,6 +91,8 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     with open_log(path, asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         place = completed(destination_of(store, known, store.commits(known.id) if known else (), asked, profile))
+        if known and not _is_somewhere(placed(place, app or app_of(known, place), store.rulebook)):
+            place = completed(first_run.choose(asked, known.name))
         if place.endpoint == ENDPOINT and not known:
             app = app or APP
         reader = _reader()
@@ -129,6 +131,10 @@ def _wanted(settings: Sequence[str], params: Sequence[str]) -> dict[str, object]
     wanted: dict[str, object] = {**dict(pairs("--set", settings)), **fields}
     Layers().replace("session", wanted)
     return wanted
+
+
+def _is_somewhere(place: Destination) -> bool:
+    return bool(place.endpoint or place.base_url)
 
 
 def _last(store: SessionStore) -> SessionInfo:

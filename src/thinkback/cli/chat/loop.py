@@ -30,7 +30,7 @@ def run(chat: Chat) -> int:
 
 
 def handle(chat: Chat, line: str) -> None:
-    """One line. ``//`` begins a message that begins with a slash."""
+    """One line."""
     if not line.strip():
         return
     try:
@@ -38,10 +38,10 @@ def handle(chat: Chat, line: str) -> None:
             chat.is_over = True
             return
         chat.news.follow(chat)
-        if line.startswith("//") or not line.startswith("/"):
-            turns.ask(chat, chat.prompt(line.removeprefix("/") if line.startswith("//") else line))
-        else:
+        if table.is_command(line):
             table.run(chat, line)
+        else:
+            turns.ask(chat, chat.prompt(line.removeprefix("/") if line.startswith("//") else line))
     except (KeyboardInterrupt, EOFError):
         terminal.note("given up")
     except BrokenPipeError:  # nobody reads any more

@@ -31,7 +31,7 @@ from prompt_toolkit.keys import Keys
 from thinkback.cli import terminal
 from thinkback.cli.chat import failures, pastes, status, thoughts
 from thinkback.cli.chat.slash import attach
-from thinkback.cli.chat.table import completions, table
+from thinkback.cli.chat.table import completions, is_command, table
 from thinkback.drive.stopping import STOP
 from thinkback.errors import ThinkbackError
 from thinkback.settings import KEYS
@@ -166,7 +166,8 @@ class Prompt:
             try:
                 line = session.prompt(default=chat.screen.take_typed())
                 if line.strip():
-                    chat.screen.message("user", line)
+                    files = f"\n[{attach.names(chat)}]" if chat.attached and not is_command(line) else ""
+                    chat.screen.message("user", line + files)
                 yield line
             except EOFError:
                 return
@@ -222,9 +223,11 @@ def _forget_typed(keyboard: Input) -> None:
 
 
 def status_text(chat: Chat, meter: status.Meter) -> str:
-    """The status line; a fault in a file is told there until it is mended."""
+    """What is attached, and the status line; a fault in a file is told there until it is mended."""
+    columns = shutil.get_terminal_size().columns - 2
+    before = f"attached: {terminal.one_line(attach.names(chat), columns // 2)} · " if chat.attached else ""
     try:
-        return f" {status.line(chat.session, meter, shutil.get_terminal_size().columns - 2)}"
+        return f" {before}{status.line(chat.session, meter, columns - terminal.columns_of(before))}"
     except ThinkbackError as error:
         return f" {terminal.one_line(error.message, 100)}"
 
@@ -278,6 +281,7 @@ def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
             _, told = failures.report(error)
             run_in_terminal(lambda: terminal.complain(told))
         else:
+            prompt.refresh(chat)
             run_in_terminal(lambda: terminal.note(attach.told(chat)))
 
     @bound.add("c-x", "c-e")

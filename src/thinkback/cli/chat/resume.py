@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from thinkback.cli import terminal
 from thinkback.cli.chat import said, thoughts
 from thinkback.cli.chat.drawing import calls
+from thinkback.cli.chat.slash import attach
 from thinkback.cli.options import opened
 from thinkback.errors import BusyError
-from thinkback.model.blocks import Text, ToolCall, ToolResult
+from thinkback.model.blocks import Media, Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
 from thinkback.session.destination import Destination, destination_of
 from thinkback.session.transcripts.endings import endings
+from thinkback.session.transcripts.wording import media_label, with_media
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +30,7 @@ _TURN = ("user", "assistant", "reasoning", "tool_call", "tool_result", "turn_end
 
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
+    attach.let_go(chat)
     info, here, book = chat.store.find(name), chat.session.conversation.configure().place, chat.store.rulebook
     place = chat.stand_in.at(destination_of(chat.store, info, chat.store.commits(info.id), Destination()))
     if place.endpoint:
@@ -83,7 +86,7 @@ def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None
             case Message() as message if said.is_automatic(commit, curation):
                 chat.screen.note(f"(asked to go on: {message.text})")
             case Message() as message if commit.kind in ("user", "assistant"):
-                chat.screen.message(commit.kind, message.text)
+                chat.screen.message(commit.kind, with_media(message))
             case Text() as text if text.text.strip():
                 chat.screen.message("assistant", text.text)
             case ToolCall() as call:
@@ -91,6 +94,8 @@ def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None
             case ToolResult() as result:
                 words = called.pop(result.id, result.name)
                 chat.screen.note(calls.ended(words, result.content, failed=result.is_error))
+            case Media() as media:
+                chat.screen.note(media_label(media))
             case TurnEnded() as ended if ended.state != "completed":
                 chat.screen.ended(ended.state, ended.reason)
             case _ if commit.kind == "reasoning" and commit.response in thought:

@@ -48,6 +48,11 @@ def find(name: str) -> Slash:
     raise click.UsageError(f"there is no command /{name}: {hint}")
 
 
+def is_command(line: str) -> bool:
+    """Whether ``line`` is a command. ``//`` begins a message that begins with a slash."""
+    return line.startswith("/") and not line.startswith("//")
+
+
 def run(chat: Chat, line: str) -> None:
     """Run the command of ``line``."""
     name, _, rest = line.removeprefix("/").partition(" ")

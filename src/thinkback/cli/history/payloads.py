@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from thinkback.cli import terminal
-from thinkback.session.transcripts.wording import lengths
+from thinkback.session.transcripts.wording import lengths, with_media
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -63,7 +63,9 @@ def readable(commit: Commit) -> Iterator[Line]:
         case blocks.ThinkingBlock():
             yield from ((line, ("dim", "italic")) for line in terminal.wrap(payload.thought).splitlines())
             yield from ((line, ("dim",)) for line in lengths(payload))
-        case commits.Message() | blocks.Text():
+        case commits.Message():
+            yield terminal.wrap(with_media(payload)), ()
+        case blocks.Text():
             yield terminal.wrap(payload.text), ()
         case blocks.ToolCall():
             yield terminal.wrap(f"{payload.name}({payload.arguments})"), ()

@@ -18,7 +18,9 @@ Line: TypeAlias = tuple[str, tuple[Style, ...]]
 MUTED: tuple[Style, ...] = ("dim", "cyan")
 _ITALIC: tuple[Style, ...] = ("dim", "cyan", "italic")
 # What a conversation is made of; the rest is bookkeeping.
-_SAID = frozenset({"system", "user", "assistant", "reasoning", "tool_call", "tool_result", "content", "branch_summary"})
+_SAID = frozenset(
+    {"system", "user", "assistant", "reasoning", "tool_call", "tool_result", "media", "content", "branch_summary"}
+)
 _LABELS = {"tool_call": "call", "tool_result": "result", "branch_summary": "summary", "content": "content"}
 _CALLED: tuple[Style, ...] = ("bold", "cyan")
 _COLOURS: dict[str, tuple[Style, ...]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 if TYPE_CHECKING:
-    from thinkback.model.blocks import Block
-    from thinkback.model.commits import Payload
+    from thinkback.model.blocks import Block, Media
+    from thinkback.model.commits import Message, Payload
 
 
 def first_words(payload: Payload) -> str:
@@ -15,7 +15,9 @@ def first_words(payload: Payload) -> str:
     from thinkback.session.transcripts.endings import ending
 
     match payload:
-        case commits.Message() | blocks.Text():
+        case commits.Message():
+            return with_media(payload)
+        case blocks.Text():
             return payload.text
         case blocks.ThinkingBlock():
             if payload.thought or blocks.is_place(payload):
@@ -26,7 +28,7 @@ def first_words(payload: Payload) -> str:
         case blocks.ToolResult():
             return payload.content
         case blocks.Media():
-            return payload.media_type
+            return media_label(payload)
         case blocks.Unknown():
             return f"({len(payload.wire)} characters that are not understood)"
         case commits.Tools():
@@ -62,6 +64,20 @@ def first_words(payload: Payload) -> str:
             return f"({payload.notice})"
         case _:
             assert_never(payload)
+
+
+def with_media(message: Message) -> str:
+    """The text of a message and, in a line each, what images and files go with it."""
+    from thinkback.model.blocks import Media
+
+    media = [media_label(part) for part in message.parts if isinstance(part, Media)]
+    return "\n".join([*([message.text] if message.text else []), *media])
+
+
+def media_label(media: Media) -> str:
+    """``[image/png cat.png]``."""
+    where = media.url if media.url.startswith(("https:", "http:")) else ""
+    return f"[{' '.join(word for word in (media.media_type, media.name or where) if word)}]"
 
 
 def lengths(block: Block) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import fresh
+from thinkback.cli.chat.slash import attach
 from thinkback.cli.chat.slash.row import Slash, words
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def _take(chat: Chat, name: str) -> None:
     if not session.log(kinds=("user",)):
         session.set(apps.KEY, name)
         return
+    attach.let_go(chat)
     here = session.conversation.configure().place
     chat.session = chat.store.session(
         fresh.name(), endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key, app=name

@@ -40,10 +40,23 @@ def add(chat: Chat, paths: Iterable[Path]) -> None:
     chat.attached.extend([_read(chat, path) for path in paths])
 
 
+def names(chat: Chat) -> str:
+    """The files that go along with the next message."""
+    return ", ".join(one.name if isinstance(one, Media) else one.partition(":\n")[0] for one in chat.attached)
+
+
 def told(chat: Chat) -> str:
     """What is attached, and how to take it off."""
-    names = ", ".join(one.name if isinstance(one, Media) else one.partition(":\n")[0] for one in chat.attached)
-    return f"attached to the next message: {names}; /attach none takes it off" if names else "nothing is attached"
+    if not chat.attached:
+        return "nothing is attached"
+    return f"attached to the next message: {names(chat)}; /attach none takes it off"
+
+
+def let_go(chat: Chat) -> None:
+    """Attach nothing to what is said in another session, and say so."""
+    if chat.attached:
+        terminal.note(f"not attached in another session: {names(chat)}")
+        chat.attached.clear()
 
 
 def _read(chat: Chat, path: Path) -> Media | str:

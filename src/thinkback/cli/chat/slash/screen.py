@@ -10,6 +10,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import fresh
+from thinkback.cli.chat.slash import attach
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Message
@@ -24,6 +25,7 @@ def new(chat: Chat, rest: str) -> None:
     before, here, app = chat.session, chat.session.conversation.configure().place, chat.session.app
     if named and chat.store.log.find_session(named[0]) is not None:
         raise click.UsageError(f"there is a session {named[0]} already: /resume {named[0]} goes on in it")
+    attach.let_go(chat)
     chat.session = chat.store.session(
         named[0] if named else fresh.name(),
         endpoint=here.endpoint,
