@@ -23,23 +23,23 @@ from thinkback.errors import MissingPackageError, install_hint
 from thinkback.session.destination import Destination
 
 _HELP = f"""\
-Serve an editor as an agent: the Agent Client Protocol over standard input and output.
+Serve an agent to an editor, in the Agent Client Protocol over standard input and output.
 
-An editor such as Zed starts it. Each conversation is a session of the log, its workspace the directory that the editor
-says; reasoning arrives as thoughts. Keys come from the environment of the editor.
+An editor such as Zed starts this command. Each conversation is a session of the log; its workspace is the directory
+that the editor names. The editor shows reasoning as thoughts. Keys come from the editor's environment.
 
 {DIALECTS}
 """
 
 
-@click.command("acp", short_help="An agent for editors: the Agent Client Protocol.", help=_HELP)
+@click.command("acp", short_help="Serve an agent to editors (Agent Client Protocol).", help=_HELP)
 @click.option(
     "--app",
     shell_complete=complete.apps,
     metavar="NAME",
     default="coding",
     show_default=True,
-    help="The app of new conversations, with its prompt and tools; `thinkback apps` lists them.",
+    help="App (prompt and tools) of new conversations; `thinkback apps` lists them.",
 )
 @profile_option
 @click.option(
@@ -47,7 +47,7 @@ says; reasoning arrives as thoughts. Keys come from the environment of the edito
     "offered",
     multiple=True,
     metavar="ENDPOINT/MODEL",
-    help="A further model that the editor offers to switch to; repeatable.",
+    help="Another model that the editor lets you switch to; repeatable.",
 )
 @place_options
 @db_option

@@ -85,11 +85,11 @@ Exit codes:
 
 \b
 Environment:
-  THINKBACK_DB            the log's file or address, where --db is not given
-  THINKBACK_TENANT        whose log it is at a postgresql:// address
-  THINKBACK_CONFIG_DIR    where settings.toml, rules.toml, profiles, apps and keys are
-  THINKBACK_USAGE_LOG     where commands that ask models log the use of requests
-  THINKBACK_DEBUG=1       show where an unexpected failure happened
+  THINKBACK_DB            file or address of the log, unless --db is given
+  THINKBACK_TENANT        tenant at a postgresql:// address
+  THINKBACK_CONFIG_DIR    directory of settings, rules, profiles, apps, keys
+  THINKBACK_USAGE_LOG     file in which model calls log token usage
+  THINKBACK_DEBUG=1       print the traceback of a failure
   NO_COLOR=1              no colours, no italics
 """
 
@@ -129,7 +129,7 @@ class Commands(click.Group):
 @click.version_option(thinkback.__version__, prog_name="thinkback")
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """Keeps a model's reasoning and gives it back: talk to a model, see what is stored, what went back, and why."""
+    """Keep a model's reasoning and send it back: talk to models, see what is stored, what was sent back, and why."""
     if ctx.invoked_subcommand is None:
         from thinkback.cli.first_run import show_next
 

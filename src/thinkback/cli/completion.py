@@ -10,9 +10,9 @@ _VARIABLE = "_THINKBACK_COMPLETE"
 @click.command("completion", short_help="Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
-    """Print the script with which SHELL completes commands, options and names.
+    """Print the script that makes SHELL complete commands, options and names.
 
-    Names are those of sessions, branches, endpoints, models, settings, profiles and apps.
+    It completes the names of sessions, branches, endpoints, models, settings, profiles and apps.
 
     \b
     bash:  eval "$(thinkback completion bash)"         in ~/.bashrc

@@ -35,7 +35,7 @@ _INDENT = 10
 _PACE = 0.03
 
 
-@click.command("demo", short_help="See it work; needs no key and no network.")
+@click.command("demo", short_help="Watch thinkback work; needs no key and no network.")
 @click.option(
     "--pace",
     metavar="SECONDS",
@@ -45,9 +45,9 @@ _PACE = 0.03
     help="Pause between the pieces of a stream.",
 )
 def demo_command(pace: float) -> None:
-    """Show a conversation with tools, what was sent back and why, and what happens to a client that forgets.
+    """Show a conversation with tools, what was sent back and why, and what happens to a client that drops reasoning.
 
-    A strict stand-in for DeepSeek V4 answers on 127.0.0.1; no key and no other network is needed.
+    A strict stand-in for DeepSeek V4 answers on 127.0.0.1; the demo needs no key and no other network.
     """
     import thinkback
     from thinkback.cli.referee import past_proxies, require_referee

@@ -24,7 +24,7 @@ class Exit(NamedTuple):
 
 EXITS = (
     Exit(0, (), "done"),
-    Exit(FAILED, ("error",), "anything else: a turn that was denied, capped or stalled, an unexpected failure"),
+    Exit(FAILED, ("error",), "any other failure: a denied, capped or stalled turn, an unexpected error"),
     Exit(
         2,
         (
@@ -44,14 +44,18 @@ EXITS = (
             ),
             *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "file-taken", "veto", "refused"),
         ),
-        "wrong use; something not found; a setting, file, branch or key",
+        "wrong usage; not found; an invalid setting, file, branch or key",
     ),
-    Exit(3, ("provider", "wire"), "the provider answered with an error or unreadably"),
-    Exit(4, ("network", "timeout"), "the provider was not reached, or fell silent"),
-    Exit(5, ("replay", "unsupported", "context"), "required reasoning, or some content, may not be sent: nothing was"),
-    Exit(NO_ANSWER, (), "the model gave no answer: nothing, a refusal, or its reasoning alone"),
-    Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be used, or is damaged"),
-    Exit(BUSY, ("busy",), "another process has a turn under way there: try again, --wait, or --take-over"),
+    Exit(3, ("provider", "wire"), "the provider returned an error or an unreadable response"),
+    Exit(4, ("network", "timeout"), "the provider was unreachable or stopped responding"),
+    Exit(
+        5,
+        ("replay", "unsupported", "context"),
+        "nothing was sent: the target cannot take required reasoning or content",
+    ),
+    Exit(NO_ANSWER, (), "the model gave no answer: empty, a refusal, or only reasoning"),
+    Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be opened, or is damaged"),
+    Exit(BUSY, ("busy",), "another process is running a turn there: retry, --wait, or --take-over"),
     Exit(INTERRUPTED, (), "interrupted"),
 )
 

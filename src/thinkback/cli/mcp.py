@@ -16,26 +16,26 @@ DEFAULT_BUDGET = 1_000_000
 _HELP = f"""\
 Serve the log to other agents as an MCP server over standard input and output.
 
-Its tools list sessions, search and read what was said and thought, tell why reasoning was sent back or not, and sum up
-usage. None of them changes anything, and no opaque value, key or account leaves the log.
+Its tools list sessions, search and read messages and reasoning, explain why reasoning was sent back or not, and sum up
+usage. No tool changes the log, and no tool shows an opaque value, a key or an account.
 
---allow-queries adds tools that ask models, each question a session of its own in the log: {", ".join(QUERIES)}. They
-reach the --target models alone, and --token-budget bounds what they use while the server runs, hidden reasoning
-included.
+--allow-queries adds tools that query models: {", ".join(QUERIES)}. Each query is a session of its
+own in the log. The tools reach only the --target models; --token-budget limits all tokens that they use while the
+server runs, hidden reasoning included.
 """
 
 
-@click.command("mcp", short_help="An MCP server: other agents read and search the log.", help=_HELP)
+@click.command("mcp", short_help="Serve the log to other agents (MCP): read and search.", help=_HELP)
 @click.option(
     "--allow-queries",
     "allowed",
     multiple=True,
     metavar="TOOL",
     type=click.Choice((*QUERIES, "all")),
-    help="Offer a tool that asks models; `all` for each of them; repeatable.",
+    help="Offer this tool, which queries models; `all` offers all of them; repeatable.",
 )
 @click.option(
-    "--target", "targets", multiple=True, metavar="ENDPOINT/MODEL", help="A model that may be asked; repeatable."
+    "--target", "targets", multiple=True, metavar="ENDPOINT/MODEL", help="A model that the tools may query; repeatable."
 )
 @click.option(
     "--token-budget",
@@ -43,11 +43,11 @@ included.
     type=click.IntRange(min=1),
     default=DEFAULT_BUDGET,
     show_default=True,
-    help="The most tokens that all questions together may use.",
+    help="Token limit for all queries together.",
 )
 @db_option
 def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget: int, db: str) -> None:
-    """Serve until standard input ends. A log that is not there is made: other programs may begin to fill it."""
+    """Serve until standard input ends. A missing log is created: other programs may begin to fill it."""
     try:
         import mcp  # noqa: F401
     except ImportError as error:

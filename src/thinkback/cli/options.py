@@ -30,16 +30,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(PACKAGES)}.", 76, break_on_hyphens=False)
 """A paragraph for help that names the wire formats."""
 
-db_option = click.option(
-    "--db", metavar="PATH", default="", help="The log's file, or postgresql://..., instead of the default one."
-)
+db_option = click.option("--db", metavar="PATH", default="", help="Use this log: a file, or postgresql://...")
 session_option = click.option(
     "--session",
     "-s",
     metavar="NAME",
     default="",
     shell_complete=complete.sessions,
-    help="The session instead of the one used last.",
+    help="Use this session instead of the one used last.",
 )
 
 
@@ -55,7 +53,7 @@ def session_argument(command: Command) -> Command:
         shell_complete=complete.sessions,
         callback=_note_name,
         is_eager=True,
-        help="The same as SESSION.",
+        help="Same as SESSION.",
     )
     return click.argument("session", default="", shell_complete=complete.sessions, callback=_one_name)(option(command))
 
@@ -71,7 +69,7 @@ def _one_name(ctx: click.Context, _argument: click.Parameter, name: str) -> str:
     return name or named
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 _NAMED = "thinkback.session"
@@ -89,7 +87,7 @@ app_option = click.option(
     metavar="NAME",
     default="",
     shell_complete=complete.apps,
-    help="The app of a new session; `thinkback apps` lists them.",
+    help="App of a new session; `thinkback apps` lists them.",
 )
 
 profile_option = click.option(
@@ -97,7 +95,7 @@ profile_option = click.option(
     metavar="NAMES",
     default="",
     shell_complete=complete.profiles,
-    help="The profiles of this session, separated by commas; default: none.",
+    help="Profiles of this session, separated by commas; default: none.",
 )
 
 
@@ -117,14 +115,14 @@ wait_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_noted(_WAIT),
-    help="Wait while another process has a turn under way there.",
+    help="Wait until another process's turn has ended.",
 )
 _take_over_option = click.option(
     "--take-over",
     is_flag=True,
     expose_value=False,
     callback=_noted(_TAKE_OVER),
-    help="End the turn that another process has under way there.",
+    help="End another process's running turn.",
 )
 
 
@@ -148,7 +146,7 @@ beside_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_noted(_BESIDE),
-    help="Where another process has a turn under way, go on in a branch that begins before it.",
+    help="If another process is running a turn, work on a new branch that starts before that turn.",
 )
 
 
@@ -159,7 +157,7 @@ def place_options(command: Command) -> Command:
             "--key-env",
             metavar="NAME",
             default="",
-            help="The name of the key: an environment variable, or one of `thinkback keys`.",
+            help="Name of the key: an environment variable, or a name from `thinkback keys`.",
         ),
         click.option(
             "--base-url",
@@ -167,7 +165,7 @@ def place_options(command: Command) -> Command:
             default="",
             envvar="THINKBACK_BASE_URL",
             show_envvar=True,
-            help="Address instead of the endpoint's own; alone it is enough for a known or local server.",
+            help="Base URL that replaces the endpoint's own; a known or local server needs no --endpoint.",
         ),
         click.option(
             "--model",
@@ -176,7 +174,7 @@ def place_options(command: Command) -> Command:
             envvar="THINKBACK_MODEL",
             show_envvar=True,
             shell_complete=complete.models,
-            help="The model's name.",
+            help="Name of the model.",
         ),
         click.option(
             "--endpoint",
@@ -185,7 +183,7 @@ def place_options(command: Command) -> Command:
             envvar="THINKBACK_ENDPOINT",
             show_envvar=True,
             shell_complete=complete.endpoints,
-            help="Which provider or server; `thinkback endpoints` lists them.",
+            help="Provider or server; `thinkback endpoints` lists them.",
         ),
     ):
         command = option(command)

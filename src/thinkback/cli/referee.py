@@ -39,7 +39,7 @@ _PACE = 0.02
     type=click.IntRange(0, 65535),
     default=8077,
     show_default=True,
-    help="The port; 0 takes a free one.",
+    help="The port; 0 picks a free one.",
 )
 @click.option(
     "--pace",
@@ -54,17 +54,17 @@ _PACE = 0.02
     "script",
     metavar="FILE",
     type=click.Path(),
-    help="Play the steps of a JSON file to clients that offer tools.",
+    help="Play the steps of this JSON file to clients that offer tools.",
 )
-@click.option("--list", "lists", is_flag=True, help="List the base URL and the models of each host, and serve nothing.")
+@click.option("--list", "lists", is_flag=True, help="List the base URL and the models of each host, and exit.")
 def referee_command(host: str, port: int, pace: float, script: str | None, lists: bool) -> None:
     """Serve a strict stand-in for reasoning providers, which enforces their replay rules with their own error texts.
 
-    Any key but `bad-key` will do. Each request is reported with its verdict; Ctrl-C ends it.
+    Every key is accepted except `bad-key`. Each request is printed with its verdict. Ctrl-C stops the server.
 
-    By itself the model calls only tools whose names say that they look something up (get_weather, search, read_file),
-    and none with a word of acting. An agent that is driven with --script does what the file says: run it where that
-    does no harm.
+    Without --script the model calls only tools whose names describe a lookup (get_weather, search, read_file), and no
+    tool whose name contains a word for an action. An agent that --script drives does what the file says: run it where
+    that does no harm.
     """
     require_referee()
     from thinkback_referee import serve

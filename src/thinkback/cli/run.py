@@ -54,45 +54,46 @@ _TAKEN = {
 # What of the turn itself is worth a line.
 _TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
 _HELP = f"""\
-Ask PROMPT (`-`, or none and a pipe: standard input) and print the answer; the reasoning is shown on standard error.
+Send PROMPT and print the answer; reasoning is shown on standard error. `-`, or a pipe without PROMPT, reads the prompt
+from standard input.
 
-Each run is a session of its own unless --session names one; a named session remembers endpoint and model. --param
-takes the words of the endpoint's own dialect.
+Each run is a new session unless --session names one; a named session remembers its endpoint and model. --param takes
+field names of the endpoint's own dialect.
 
 {DIALECTS}
 """
 
 
-@click.command("run", short_help="Ask once: the answer, and the reasoning beside it.", help=_HELP)
+@click.command("run", short_help="Send one prompt; print the answer and the reasoning.", help=_HELP)
 @click.argument("prompt", required=False, default="")
 @click.option(
     "--session",
     metavar="NAME",
     default="",
     shell_complete=complete.sessions,
-    help="Go on in this session; made if it is not there.",
+    help="Continue this session; it is created if it does not exist.",
 )
-@click.option("--system", metavar="TEXT", help="The system prompt from here on.")
+@click.option("--system", metavar="TEXT", help="Set the system prompt from now on.")
 @click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
     shell_complete=complete.assignments,
-    help="A setting for this request; repeatable.",
+    help="Set a setting for this request; repeatable.",
 )
 @click.option(
     "--param",
     "params",
     metavar="KEY=VALUE",
     multiple=True,
-    help="A field of the request; dots nest, JSON is read as JSON; repeatable.",
+    help="Set a field of the request; dots nest, JSON is parsed; repeatable.",
 )
-@click.option("--no-stream", is_flag=True, help="Ask the endpoint for the whole response at once.")
+@click.option("--no-stream", is_flag=True, help="Request the whole response at once, without streaming.")
 @click.option(
-    "--continue", "goes_on", is_flag=True, help="Where the model only thinks, ask for its answer, up to 3 times."
+    "--continue", "goes_on", is_flag=True, help="If the model only reasons, request its answer, up to 3 times."
 )
-@click.option("--dry-run", is_flag=True, help="Print the body that would be sent; sends and stores nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the request body; send and store nothing.")
 @app_option
 @profile_option
 @place_options

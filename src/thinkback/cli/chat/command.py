@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
 
 _HELP = """\
-Talk to a model. Reasoning and answer stream; Ctrl-C ends a turn, and nothing that arrived is lost.
+Talk to a model. Reasoning and answer are streamed. Ctrl-C ends a turn and keeps everything received so far.
 
-Lines that begin with a slash are commands: /help lists them. Without a terminal each line of standard input is a
-message, and what is printed is plain text: answers on standard output, thinking on standard error.
+Lines that begin with a slash are commands; /help lists them. Without a terminal each line of standard input is a
+message, and the output is plain text: answers on standard output, reasoning on standard error.
 """
 
 
@@ -50,24 +50,24 @@ message, and what is printed is plain text: answers on standard output, thinking
     metavar="NAME",
     default="",
     shell_complete=complete.sessions,
-    help="Go on in this session; made if it is not there.",
+    help="Continue this session; it is created if it does not exist.",
 )
-@click.option("--continue", "go_on", is_flag=True, help="Go on in the session used last.")
-@click.option("--system", metavar="TEXT", help="The system prompt from here on.")
+@click.option("--continue", "go_on", is_flag=True, help="Continue the session used last.")
+@click.option("--system", metavar="TEXT", help="Set the system prompt from now on.")
 @click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
     shell_complete=complete.assignments,
-    help="A setting of this session; repeatable.",
+    help="Set a setting of this session; repeatable.",
 )
 @click.option(
     "--param",
     "params",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A field of each request of this session; repeatable.",
+    help="Set a field of each request of this session; repeatable.",
 )
 @app_option
 @profile_option

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @click.argument("name", default="", shell_complete=complete.apps)
 @json_option
 def apps_command(name: str, as_json: bool) -> None:
-    """List the apps: those that ship, and yours (apps/*.toml in the configuration directory), which win.
+    """List the apps: the built-in ones, and yours (apps/*.toml in the configuration directory), which override them.
 
-    With NAME, show what it says.
+    With NAME, show that app.
     """
     from thinkback.session import apps
 

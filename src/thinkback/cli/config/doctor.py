@@ -33,23 +33,25 @@ if TYPE_CHECKING:
 
 _REMEDIES = {"void": "declare it void for this target", "close": "record that it was interrupted"}
 _HELP = f"""\
-Check what the next request of SESSION would need, and mend what can be mended.
+Check the next request of SESSION, and repair what can be repaired.
 
-Says what it would do before it does it; with --dry-run it only says. Blocks that the target can never read are
-declared void for it, and calls without a result get one. Endpoint and model are those of the last request unless given.
-The exit code is 0 if nothing was wrong, else 1, mended or not.
+Each repair is reported before it is made; --dry-run only reports. Blocks that the target can never read are marked void
+for it, and tool calls without a result get one. Endpoint and model default to those of the last request. The exit code
+is 0 if nothing was wrong, else 1, even after a repair.
 
-With --report it prints what to attach to an issue instead: versions, the names of what is set, sizes, the last
-failures. No value, key, path, address or name of your own is in it, and nothing that was said.
+With --report, print a report to attach to an issue instead: versions, names of the settings in use, sizes, the last
+failures. It contains no value, key, path, address, name of your own, or text of a conversation.
 
 {DIALECTS}
 """
 
 
-@click.command("doctor", short_help="Check the next request of a session, and mend it.", help=_HELP)
+@click.command("doctor", short_help="Check the next request of a session, and repair it.", help=_HELP)
 @session_argument
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--report", "reports", is_flag=True, help="Print what to attach to an issue; sends and changes nothing.")
+@click.option("--dry-run", is_flag=True, help="Report the repairs, and make none.")
+@click.option(
+    "--report", "reports", is_flag=True, help="Print a report to attach to an issue; sends and changes nothing."
+)
 @place_options
 @busy_options
 @db_option

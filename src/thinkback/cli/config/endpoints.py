@@ -35,7 +35,7 @@ _HELP = f"""\
 List the endpoints with their dialect, address and authentication; with ID, show the rule row for --model and its
 source.
 
-Keys are never printed, only whether a variable is set.
+Keys are never printed, only whether their variables are set.
 
 {DIALECTS}
 """
@@ -48,7 +48,7 @@ Keys are never printed, only whether a variable is set.
     shell_complete=complete.models,
     metavar="NAME",
     default="",
-    help="The model whose rule row to show; needs ID.",
+    help="Show the rule row of this model; needs ID.",
 )
 @json_option
 def endpoints_command(id: str | None, model: str, as_json: bool) -> None:

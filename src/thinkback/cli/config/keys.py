@@ -17,22 +17,24 @@ if TYPE_CHECKING:
 _TYPED = "a key is never given on the command line, where other programs can read it: it is asked for, or piped in"
 
 
-@click.group("keys", short_help="Keep, list and remove keys.")
+@click.group("keys", short_help="Store, list and remove keys.")
 def keys_command() -> None:
-    """A key is looked up in the environment, then in the key file (keys.toml in the configuration directory, private),
-    then in the system's keyring.
+    """Store, list and remove keys. thinkback looks a key up in the environment, then in the key file (keys.toml in the
+    configuration directory, readable by you alone), then in the system's keyring.
     """
 
 
 @keys_command.command("set")
 @click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
 @click.argument("rest", nargs=-1, metavar="")
-@click.option("--keyring", "in_keyring", is_flag=True, help="Keep it in the system's keyring instead of the key file.")
+@click.option(
+    "--keyring", "in_keyring", is_flag=True, help="Store the key in the system's keyring instead of the key file."
+)
 @json_option
 def set_command(name: str, rest: tuple[str, ...], in_keyring: bool, as_json: bool) -> None:
-    """Keep the key of ENDPOINT, or one under a name of your own (as for --key-env).
+    """Store the key of ENDPOINT, or a key under a name of your own (for --key-env).
 
-    It is asked for without showing it, or read from standard input where that is no terminal.
+    The key is typed without being shown; without a terminal it is read from standard input.
     """
     import os
 
@@ -52,7 +54,7 @@ def set_command(name: str, rest: tuple[str, ...], in_keyring: bool, as_json: boo
 @keys_command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the keys there are: where each is kept, and the endpoints that it is for."""
+    """List the stored keys, where each is stored, and its endpoints."""
     from thinkback.session.config import keys
 
     book = _book()
@@ -76,7 +78,7 @@ def list_command(as_json: bool) -> None:
 @click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
 @json_option
 def remove_command(name: str, as_json: bool) -> None:
-    """Remove the key of ENDPOINT, or the one of that name, from the key file and the keyring."""
+    """Remove the key of ENDPOINT, or the key of that name, from the key file and the keyring."""
     import os
 
     from thinkback.session.config import keys

@@ -10,13 +10,13 @@ from thinkback.cli import complete, terminal
 from thinkback.cli.options import json_option
 
 
-@click.command("models", short_help="List the models that are known at the endpoints.")
+@click.command("models", short_help="List the known models of the endpoints.")
 @click.argument("endpoint", required=False, shell_complete=complete.endpoints)
 @json_option
 def models_command(endpoint: str | None, as_json: bool) -> None:
-    """List the models that are known at ENDPOINT, or at each endpoint. It may serve others, which can be named too.
+    """List the known models of ENDPOINT, or of every endpoint. You can use other models that an endpoint serves, too.
 
-    What is known are facts that the package ships and those of your own rules.toml; no provider is asked.
+    The list comes from the package and from your own rules.toml; no request is sent.
     """
     from thinkback.session import config
 

@@ -25,26 +25,26 @@ _MILLION = 1_000_000
 _LONGEST_TEXT = 300
 
 
-@click.command("probe", short_help="Find out what a host demands of reasoning.")
+@click.command("probe", short_help="Find out which reasoning a host requires back.")
 @click.argument("endpoint", shell_complete=complete.endpoints)
-@click.option("--model", shell_complete=complete.models, metavar="NAME", required=True, help="The model to ask.")
+@click.option("--model", shell_complete=complete.models, metavar="NAME", required=True, help="The model to test.")
 @click.option(
-    "--base-url", metavar="URL", default="", help="Address instead of the endpoint's own; for a new ENDPOINT."
+    "--base-url", metavar="URL", default="", help="Base URL of a new ENDPOINT, or one that replaces the endpoint's own."
 )
 @click.option(
     "--dialect",
     metavar="NAME",
     default=CHAT,
     show_default=True,
-    help="The wire format of an ENDPOINT that is not in the catalogue.",
+    help="Wire format of an ENDPOINT that is not in the catalogue.",
 )
-@click.option("--key-env", metavar="NAME", default="", help="The environment variable that holds the key.")
+@click.option("--key-env", metavar="NAME", default="", help="Environment variable that holds the key.")
 @click.option(
     "--param",
     "params",
     metavar="KEY=VALUE",
     multiple=True,
-    help="A field of each request; dots nest, JSON is read as JSON; repeatable.",
+    help="Set a field of each request; dots nest, JSON is parsed; repeatable.",
 )
 @click.option(
     "--max-tokens",
@@ -52,17 +52,19 @@ _LONGEST_TEXT = 300
     type=click.IntRange(1),
     default=4096,
     show_default=True,
-    help="The longest answer to each request, reasoning included.",
+    help="Output limit of each request, reasoning included.",
 )
-@click.option("--price", metavar="IN,OUT", default="", help="Price of a million tokens, to tell what it may cost.")
-@click.option("--yes", is_flag=True, help="Go on without being asked.")
-@click.option("--save", is_flag=True, help="Put the row into a rule file of yours.")
+@click.option(
+    "--price", metavar="IN,OUT", default="", help="Price of a million input and output tokens, for the estimate."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--save", is_flag=True, help="Save the row in your own rule files.")
 @json_option
 def probe_command(endpoint: str, model: str, **given: Any) -> None:
-    """Ask ENDPOINT, with your key, what it demands of earlier reasoning: a short conversation, sent back in variations.
+    """Test with your key which earlier reasoning ENDPOINT requires, by sending back a short conversation in variations.
 
-    Prints the rule row that the answers imply, and where it differs from the row thinkback ships. An ENDPOINT that is
-    not in the catalogue needs --base-url. What it costs is told first.
+    Prints the rule row that the responses imply, and its differences from the row that thinkback ships. An ENDPOINT
+    that is not in the catalogue needs --base-url. The estimated cost is shown first.
     """
     from thinkback.session import probe
 

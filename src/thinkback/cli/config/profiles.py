@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.group("profile", short_help="List, show, save and delete profiles.")
 def profile_command() -> None:
-    """A profile is a name for endpoint, model and settings, in a file of its own: profiles/NAME.toml in the
-    configuration directory. Give it to `run` and `chat` as --profile NAME.
+    """List, show, save and delete profiles. A profile is a name for an endpoint, a model and settings, in the file
+    profiles/NAME.toml of the configuration directory. `run` and `chat` take it as --profile NAME.
     """
 
 
@@ -49,7 +49,7 @@ def list_command(as_json: bool) -> None:
 @click.argument("name", shell_complete=complete.profiles)
 @json_option
 def show_command(name: str, as_json: bool) -> None:
-    """Show what the profile NAME says."""
+    """Show the profile NAME."""
     from thinkback.session.profiles import files
 
     said = files.described(files.read(name))
@@ -63,20 +63,30 @@ def show_command(name: str, as_json: bool) -> None:
 @profile_command.command("save")
 @click.argument("name")
 @click.option(
-    "--session", "-s", shell_complete=complete.sessions, metavar="NAME", default="", help="What this session is set to."
+    "--session",
+    "-s",
+    shell_complete=complete.sessions,
+    metavar="NAME",
+    default="",
+    help="Take endpoint, model and settings of this session.",
 )
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting; repeatable.")
-@click.option("--target", "targets", metavar="NAME", multiple=True, help="A profile to rotate among; repeatable.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Include this setting; repeatable.")
 @click.option(
-    "--kind", type=click.Choice(["failover", "round-robin"]), default="failover", help="How --target are taken."
+    "--target", "targets", metavar="NAME", multiple=True, help="Include this profile in a rotation; repeatable."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["failover", "round-robin"]),
+    default="failover",
+    help="How the rotation chooses among the --target profiles.",
 )
 @place_options
 @db_option
 @json_option
 def save_command(name: str, as_json: bool, **given: Any) -> None:
-    """Save NAME: what is said here, else what a session is set to (the one used last).
+    """Save the profile NAME from the options given here; without options, from a session (default: the one used last).
 
-    A file that is there keeps its comments. Keys are not saved, only the name of one (--key-env).
+    An existing file keeps its comments. Only the name of a key (--key-env) is saved, never the key.
     """
     from thinkback.session.profiles import files
     from thinkback.settings.profiles import PLACE
@@ -102,12 +112,12 @@ def delete_command(name: str, as_json: bool) -> None:
 
 @profile_command.command("default")
 @click.argument("names", nargs=-1, shell_complete=complete.profiles)
-@click.option("--none", "is_none", is_flag=True, help="Go by no profile.")
+@click.option("--none", "is_none", is_flag=True, help="Use no default profile.")
 @json_option
 def default_command(names: tuple[str, ...], is_none: bool, as_json: bool) -> None:
-    """Go by these profiles wherever a session has none of its own; without NAMES, show which those are.
+    """Use these profiles in every session that has none of its own; without NAMES, show the default profiles.
 
-    They are written into the settings file, whose comments stay.
+    The names are written to the settings file, which keeps its comments.
     """
     from thinkback.session.profiles import files
 

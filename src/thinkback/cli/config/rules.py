@@ -20,22 +20,23 @@ if TYPE_CHECKING:
 _SESSIONS = 50
 
 
-@click.group("rules", short_help="Update rule rows from a file, list the updates, take one back.")
+@click.group("rules", short_help="Update rule rows from a file, list updates, undo one.")
 def rules_command() -> None:
-    """Rule rows say what providers need of earlier reasoning. An update is a dated file of rows that lies on those
-    that thinkback ships and under your own rule files. docs/rules.md says what it may hold.
+    """Update the rule rows, list updates, and undo one. A rule row states which earlier reasoning a provider needs. An
+    update is a dated file of rows: it overrides the rows that thinkback ships; your own rule files override it.
+    docs/rules.md describes the file.
     """
 
 
 @rules_command.command("update")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
 @json_option
 def update_command(file: Path, yes: bool, db: str, as_json: bool) -> None:
-    """Check FILE, show what it changes and for which of your profiles and sessions, ask, and keep it.
+    """Check FILE, show what it changes and which of your profiles and sessions that affects, ask, and store it.
 
-    A row that is older than the one there is stays out. Programs that run go on with the rules they have read.
+    A row that is older than the row in force is left out. Running programs keep the rules that they have loaded.
     """
     from thinkback.session.config import rule_updates
 
@@ -59,7 +60,7 @@ def update_command(file: Path, yes: bool, db: str, as_json: bool) -> None:
 @rules_command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the updates that are in force, the oldest first, with the rows that newer ones have replaced."""
+    """List the updates in force, oldest first, with the rows that newer updates have replaced."""
     from thinkback.session.config import rule_updates
 
     updates = rule_updates.in_force()
@@ -79,7 +80,7 @@ def list_command(as_json: bool) -> None:
 @rules_command.command("undo")
 @json_option
 def undo_command(as_json: bool) -> None:
-    """Take back the update that was kept last."""
+    """Undo the update that was stored last."""
     from thinkback.session.config import rule_updates
 
     path = str(rule_updates.undo())

@@ -23,25 +23,34 @@ if TYPE_CHECKING:
 
 @click.group("settings", invoke_without_command=True, short_help="List, read and write settings.")
 @click.option(
-    "--endpoint", metavar="ID", default="", shell_complete=complete.endpoints, help="With what this endpoint sets."
+    "--endpoint",
+    metavar="ID",
+    default="",
+    shell_complete=complete.endpoints,
+    help="Include the settings of this endpoint.",
 )
 @click.option(
     "--model",
     metavar="NAME",
     default="",
     shell_complete=complete.models,
-    help="With what the endpoint's rule row makes of it for this model.",
+    help="Apply the endpoint's rule row for this model.",
 )
 @click.option(
-    "--session", metavar="NAME", default="", shell_complete=complete.sessions, help="With what this session sets."
+    "--session",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.sessions,
+    help="Include the settings of this session.",
 )
 @db_option
 @json_option
 @click.pass_context
 def settings_command(ctx: click.Context, endpoint: str, model: str, session: str, db: str, as_json: bool) -> None:
-    """List the settings: value in force, who decides it, and what it does.
+    """List the settings: the value in force, its source, and its effect.
 
-    With an endpoint and a model, those of a session or of the default profile too, it is what the next request does.
+    With an endpoint and a model (given here, or those of the
+    session or the default profile), the values are those of the next request.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -99,7 +108,7 @@ def effect_lines(effect: Effect) -> Iterator[str]:
 @json_option
 @click.pass_context
 def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
-    """Print the value of KEY in force."""
+    """Print the value in force of KEY."""
     from thinkback.settings import find
     from thinkback.turn.effects import Effect
 
@@ -134,7 +143,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
 @click.argument("key", shell_complete=complete.settings)
 @json_option
 def unset_command(key: str, as_json: bool) -> None:
-    """Take KEY out of the user's settings file."""
+    """Remove KEY from the user's settings file."""
     from thinkback.session.config import user_settings
 
     name, path, was_there = user_settings.unset(key)

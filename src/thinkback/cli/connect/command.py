@@ -70,16 +70,17 @@ class Plan(NamedTuple):
 
 @click.command("connect", short_help="Point a coding agent at the gateway.")
 @click.argument("agent", type=click.Choice(list(AGENTS)))
-@click.option("--write", is_flag=True, help="Write the settings; the file as it was is kept.")
-@click.option("--undo", is_flag=True, help="Take back what --write wrote.")
-@click.option("--gateway", metavar="URL", default="", help="The gateway's address; default: that of gateway.toml.")
-@click.option("--key", "key_name", metavar="NAME", default="", help=f"The name of the gateway's key; default: {KEY}.")
-@click.option("--model", metavar="ALIAS", default="", help="The model, as the gateway calls it.")
+@click.option("--write", is_flag=True, help="Write the settings, and keep a copy of the old file.")
+@click.option("--undo", is_flag=True, help="Undo what --write wrote.")
+@click.option("--gateway", metavar="URL", default="", help="The gateway's address; default: the one in gateway.toml.")
+@click.option("--key", "key_name", metavar="NAME", default="", help=f"Name of the gateway's key; default: {KEY}.")
+@click.option("--model", metavar="ALIAS", default="", help="The model, by its name at the gateway.")
 def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name: str, model: str) -> None:
-    """Show what points AGENT at a gateway, as a diff of its own file; --write writes it, --undo takes it back.
+    """Show the settings that point AGENT at a gateway, as a diff of its file; --write writes them, --undo undoes it.
 
-    Everything else in the file stays as it is, comments too. The key is one of the environment, of `thinkback keys`,
-    or none. It is never written into a repository: there the agent takes it from its environment.
+    The rest of the file stays unchanged, comments included. The key comes from the environment or from `thinkback
+    keys`; a gateway without authentication needs none. The key is never written to a file inside a repository: there
+    the agent takes it from its environment.
     """
     if undo and (write or gateway or key_name or model):
         raise click.UsageError("--undo takes no other option")

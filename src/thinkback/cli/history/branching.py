@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from thinkback.session.history.children import Inheritance
 
 
-@click.command("branch", short_help="List, make or delete branches.")
+@click.command("branch", short_help="List, create or delete branches.")
 @click.argument("name", required=False)
 @click.argument("at", default="HEAD", shell_complete=complete.branches)
-@click.option("--switch", is_flag=True, help="Go on there.")
-@click.option("--delete", is_flag=True, help="Forget the branch NAME.")
-@click.option("--force", is_flag=True, help="Delete also what no other branch reaches.")
+@click.option("--switch", is_flag=True, help="Switch to the new branch.")
+@click.option("--delete", is_flag=True, help="Delete the branch NAME.")
+@click.option("--force", is_flag=True, help="Delete it even if no other branch reaches its commits.")
 @session_option
 @db_option
 @json_option
 def branch_command(
     name: str | None, at: str, switch: bool, delete: bool, force: bool, session: str, db: str, as_json: bool
 ) -> None:
-    """List the branches of a session, or make the branch NAME at the commit AT."""
+    """List the branches of a session, or create the branch NAME at the commit AT."""
     with open_line(db, session) as found:
         branches = found.branches
         if name and delete:
@@ -74,13 +74,13 @@ def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
         terminal.out(pen(terminal.clean(line), *(("green",) if b.name == current else ())))
 
 
-@click.command("switch", short_help="Go on with another branch.")
+@click.command("switch", short_help="Switch to another branch.")
 @click.argument("name", shell_complete=complete.branches)
 @session_option
 @db_option
 @json_option
 def switch_command(name: str, session: str, db: str, as_json: bool) -> None:
-    """Make NAME the branch that the session goes on with."""
+    """Make NAME the current branch of the session."""
     with open_line(db, session) as found:
         found.branches.switch(name)
         if not found.branches.current:
@@ -92,17 +92,17 @@ def switch_command(name: str, session: str, db: str, as_json: bool) -> None:
     terminal.tell(told, f"{told['session']}: {told['branch']}", as_json=as_json)
 
 
-@click.command("fork", short_help="A new session that begins as this one.")
+@click.command("fork", short_help="Create a session that starts from another one.")
 @click.argument("at", default="HEAD", shell_complete=complete.branches)
-@click.option("--name", metavar="NAME", help="The new session's name.")
-@click.option("--purpose", default="", help="What it is for.")
+@click.option("--name", metavar="NAME", help="Name of the new session.")
+@click.option("--purpose", default="", help="Purpose of the new session.")
 @click.option(
     "--inherit",
     type=click.Choice(("full_clone", "head_snapshot", "selective")),
     default="full_clone",
-    help="All of the history up to AT, a summary of the context, or only the commits with --tag.",
+    help="Inherit the whole history up to AT, a summary of the context, or only the commits with --tag.",
 )
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="With selective: what to take along.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="With selective: inherit the commits with this tag.")
 @session_option
 @db_option
 @json_option
@@ -116,7 +116,7 @@ def fork_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Make a session of the same family. The one it comes from stays as it is."""
+    """Create a session that starts from the commit AT of another one, which stays unchanged."""
     with open_line(db, session) as found:
         if tags and inherit != "selective":
             raise click.UsageError("--tag goes with --inherit selective")
@@ -133,15 +133,15 @@ def fork_command(
         terminal.out(f"session {told['name']} with {terminal.plural(int(str(told['commits'])), 'commit')}")
 
 
-@click.command("collapse", short_help="Tell in one message what came out of a child session.")
+@click.command("collapse", short_help="Add the outcome of a child session as one message.")
 @click.argument("child")
-@click.option("--text", help="The words; else purpose, counts and last answer.")
+@click.option("--text", help="Text of the message; default: purpose, counts and last answer.")
 @session_option
 @busy_options
 @db_option
 @json_option
 def collapse_command(child: str, text: str | None, session: str, db: str, as_json: bool) -> None:
-    """Add one message to the session that tells what came out of the session CHILD, which stays as it is."""
+    """Add one message with the outcome of the session CHILD to the session; CHILD stays unchanged."""
     from thinkback.session.history.children import collapse
 
     with existing_log(db) as store:
@@ -157,7 +157,7 @@ def collapse_command(child: str, text: str | None, session: str, db: str, as_jso
 @db_option
 @json_option
 def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
-    """Point the current branch at the commit TO. What came after it stays in the log until `thinkback gc`."""
+    """Point the current branch at the commit TO. Later commits stay in the log until `thinkback gc`."""
     with open_line(db, session) as found:
         before = found.log()
         head = found.branches.reset(to)
@@ -169,11 +169,19 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
         terminal.note(f"back: {hints.command('reset', before[-1].hash[:12], session=found.name)}")
 
 
-@click.command("merge", short_help="Take another branch in.")
+@click.command("merge", short_help="Merge another branch into the current one.")
 @click.argument("source", shell_complete=complete.branches)
-@click.option("--strategy", type=click.Choice(("auto", "ours", "theirs")), default="auto", help="Who wins a conflict.")
-@click.option("--resolve", "resolved", multiple=True, metavar="HASH=WORD", help="ours, theirs or a text; repeatable.")
-@click.option("--no-ff", is_flag=True, help="A merge commit also where the branch could just move.")
+@click.option(
+    "--strategy", type=click.Choice(("auto", "ours", "theirs")), default="auto", help="Which side wins a conflict."
+)
+@click.option(
+    "--resolve",
+    "resolved",
+    multiple=True,
+    metavar="HASH=WORD",
+    help="Resolve the conflict HASH: ours, theirs or a text; repeatable.",
+)
+@click.option("--no-ff", is_flag=True, help="Create a merge commit even if a fast-forward is possible.")
 @session_option
 @busy_options
 @db_option
@@ -181,9 +189,9 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
 def merge_command(
     source: str, strategy: Strategy, resolved: tuple[str, ...], no_ff: bool, session: str, db: str, as_json: bool
 ) -> None:
-    """Take the branch SOURCE into the current one.
+    """Merge the branch SOURCE into the current one.
 
-    Where both contradict each other nothing is stored, and each conflict is told; name who wins with --resolve.
+    On a conflict nothing is stored and each conflict is listed; choose the winner with --resolve or --strategy.
     """
     with open_line(db, session) as found:
         result = found.branches.merge(source, strategy, no_ff=no_ff)
@@ -212,20 +220,20 @@ def merge_command(
 @db_option
 @json_option
 def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: bool) -> None:
-    """Copy the commits NAMES onto the current branch; of a response, all of it with its results."""
+    """Copy the commits NAMES onto the current branch. A response is copied whole, with its tool results."""
     with open_line(db, session) as found:
         commits = found.branches.cherry_pick(*names)
     _tell([commit.hash for commit in commits], as_json)
 
 
-@click.command("rebase", short_help="Put what the current branch added behind another head.")
+@click.command("rebase", short_help="Move the current branch's own commits onto another head.")
 @click.argument("onto", shell_complete=complete.branches)
 @session_option
 @busy_options
 @db_option
 @json_option
 def rebase_command(onto: str, session: str, db: str, as_json: bool) -> None:
-    """Copy what the current branch added since it left ONTO behind its head, and go on there."""
+    """Copy the commits that the current branch added since it left ONTO to the head of ONTO, and continue there."""
     with open_line(db, session) as found:
         commits = found.branches.rebase(onto)
     _tell([commit.hash for commit in commits], as_json)

@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out")
 
 
-@click.command("compact", short_help="Say the earlier part of a session in fewer words.")
+@click.command("compact", short_help="Replace the earlier part of a session by a summary.")
 @session_argument
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="How; else the setting compaction.strategy.")
-@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="The last N turns stay as they are.")
-@click.option("--head", type=click.IntRange(min=0), metavar="N", help="With middle_out: the first N turns stay too.")
 @click.option(
-    "--size", type=click.IntRange(min=0), metavar="N", help="With tool_results: characters that stay of each."
+    "--strategy", type=click.Choice(STRATEGIES), help="How to summarise; default: the setting compaction.strategy."
 )
-@click.option("--text", help="The summary, by hand.")
-@click.option("--endpoint", shell_complete=complete.endpoints, help="With model: who writes the summary.")
-@click.option("--model", shell_complete=complete.models, help="With model: which model writes it.")
-@click.option("--list", "lists", is_flag=True, help="Show the checkpoints there are.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Keep the last N turns unchanged.")
+@click.option("--head", type=click.IntRange(min=0), metavar="N", help="With middle_out: keep the first N turns too.")
+@click.option(
+    "--size", type=click.IntRange(min=0), metavar="N", help="With tool_results: keep N characters of each result."
+)
+@click.option("--text", help="With manual: the summary.")
+@click.option(
+    "--endpoint", shell_complete=complete.endpoints, help="With model: endpoint of the model that writes the summary."
+)
+@click.option("--model", shell_complete=complete.models, help="With model: model that writes the summary.")
+@click.option("--list", "lists", is_flag=True, help="List the checkpoints.")
+@click.option("--dry-run", is_flag=True, help="Show the effect, and change nothing.")
 @busy_options
 @db_option
 @json_option
@@ -44,10 +48,10 @@ def compact_command(
     as_json: bool,
     **given: object,
 ) -> None:
-    """Make a checkpoint: from here on, requests say a summary instead of the earlier part of SESSION.
+    """Create a checkpoint: later requests send a summary instead of the earlier part of SESSION.
 
-    The commits stay, and the checkpoint is one itself. What is PINNED goes word for word behind the summary, what is
-    IMPORTANT must survive in it; no call is parted from its result, and no reasoning from its call.
+    The commits stay in the log; the checkpoint is a commit too. A pinned commit is sent word for word after the
+    summary, and the summary must contain an important one. A call stays with its result, and reasoning with its call.
     """
     with open_line(db, session) as found:
         if lists:

@@ -15,20 +15,29 @@ if TYPE_CHECKING:
     from thinkback.compile.neutral import Compiled
 
 
-@click.command("compile", short_help="What a conversation says, now or then.")
+@click.command("compile", short_help="Print a conversation as it is or was.")
 @click.argument("at", default="")
-@click.option("--at-time", metavar="TIME", help="As of then, as 2026-07-01 or 2026-07-01T12:30:00Z.")
-@click.option("--with-reasoning", is_flag=True, help="Reasoning too, as messages of its own.")
-@click.option("--strategy", type=click.Choice(("full", "last", "adaptive")), default="full", help="How much.")
-@click.option("--turns", type=click.IntRange(min=1), default=5, show_default=True, help="With last: so many turns.")
-@click.option("--tokens", type=click.IntRange(min=0), default=8000, show_default=True, help="With adaptive: so many.")
-@click.option("--order", multiple=True, metavar="HASH", help="This message first; may be repeated.")
+@click.option(
+    "--at-time", metavar="TIME", help="Print the session as of this time: 2026-07-01 or 2026-07-01T12:30:00Z."
+)
+@click.option("--with-reasoning", is_flag=True, help="Include reasoning, as separate messages.")
+@click.option(
+    "--strategy",
+    type=click.Choice(("full", "last", "adaptive")),
+    default="full",
+    help="How much of the session to print.",
+)
+@click.option("--turns", type=click.IntRange(min=1), default=5, show_default=True, help="With last: number of turns.")
+@click.option(
+    "--tokens", type=click.IntRange(min=0), default=8000, show_default=True, help="With adaptive: number of tokens."
+)
+@click.option("--order", multiple=True, metavar="HASH", help="Put this message first; repeatable.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(("text", "json", *PACKAGES)),
     default="text",
-    help="For people, as JSON, or as the request of a dialect.",
+    help="Print text for people, JSON, or a request of a dialect.",
 )
 @session_option
 @db_option
@@ -36,9 +45,9 @@ if TYPE_CHECKING:
 def compile_command(
     at: str, with_reasoning: bool, form: str, session: str, db: str, as_json: bool, **given: Any
 ) -> None:
-    """Print what the session says at the commit AT (a branch, HEAD~1, the beginning of a hash), or now.
+    """Print the messages of the session at the commit AT (a branch, HEAD~1, the beginning of a hash), or now.
 
-    Edits, priorities and checkpoints count as they did then. Opaque values and verbatim objects stay away.
+    Edits, priorities and checkpoints apply as they did at AT. Opaque values and verbatim objects are left out.
     """
     if as_json and form != "text":
         raise click.UsageError("--json is --format json: give one of them")

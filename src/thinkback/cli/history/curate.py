@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session
 
 _PRIORITIES = ("skip", "normal", "important", "pinned", "default")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask where opaque values are voided.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask before opaque values are voided.")
 
 
-@click.command("annotate", short_help="Say what is wanted of a commit: skip it, pin it, tag it.")
+@click.command("annotate", short_help="Annotate a commit: skip it, pin it, tag it.")
 @click.argument("hash")
 @click.argument("priority", required=False, type=click.Choice(_PRIORITIES))
-@click.option("--reason", default="", help="Why.")
-@click.option("--retain", multiple=True, metavar="TEXT", help="A text that a summary must contain; may be repeated.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; may be repeated.")
-@click.option("--untag", multiple=True, metavar="NAME", help="Take a tag away; may be repeated.")
-@click.option("--message", default="", help="A note for people.")
+@click.option("--reason", default="", help="Reason, stored with the annotation.")
+@click.option("--retain", multiple=True, metavar="TEXT", help="Text that a summary must contain; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; repeatable.")
+@click.option("--untag", multiple=True, metavar="NAME", help="Remove a tag; repeatable.")
+@click.option("--message", default="", help="Note for people.")
 @yes_option
 @session_option
 @busy_options
@@ -50,8 +50,8 @@ def annotate_command(
 ) -> None:
     """Annotate the commit HASH (its first characters are enough) of the current branch.
 
-    PRIORITY says what a context takes of it: skip leaves it out, normal lets the settings decide, important must
-    survive in a summary, pinned goes word for word, default takes back what was said before.
+    The priority decides what requests contain of the commit: skip leaves it out, normal lets the settings decide,
+    important makes a summary contain it, pinned sends it word for word, default removes an earlier priority.
     """
     with open_line(db, session) as found:
         if priority == "skip":
@@ -73,9 +73,11 @@ def annotate_command(
 
 @click.command("reasoning", short_help="Add reasoning by hand.")
 @click.argument("text")
-@click.option("--format", default="parsed", show_default=True, help="Where it is from; another word lists them.")
-@click.option("--message", default="", help="A note for people.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; may be repeated.")
+@click.option(
+    "--format", default="parsed", show_default=True, help="Source format of TEXT; an unknown word lists the formats."
+)
+@click.option("--message", default="", help="Note for people.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; repeatable.")
 @session_option
 @busy_options
 @db_option
@@ -83,9 +85,9 @@ def annotate_command(
 def reasoning_command(
     text: str, format: str, message: str, tags: tuple[str, ...], session: str, db: str, as_json: bool
 ) -> None:
-    """Add TEXT (`-` reads standard input) to the current branch as reasoning, for people and for search.
+    """Add TEXT (`-` reads standard input) to the current branch as reasoning, for readers and for search.
 
-    No provider is sent it. `thinkback compile --with-reasoning` shows it among the messages.
+    It is never sent to a provider. `thinkback compile --with-reasoning` shows it among the messages.
     """
     words = sys.stdin.read() if text == "-" else text
     with open_line(db, session) as found:
@@ -105,9 +107,9 @@ def reasoning_command(
 @db_option
 @json_option
 def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json: bool) -> None:
-    """Replace what the commit HASH of the current branch says by TEXT (`-` reads standard input).
+    """Replace the text of the commit HASH of the current branch by TEXT (`-` reads standard input).
 
-    The commit stays as it is, and `thinkback restore` brings it back.
+    The commit itself stays unchanged; `thinkback restore` restores its text.
     """
     words = sys.stdin.read() if text == "-" else text
     with open_line(db, session) as found:
@@ -116,7 +118,7 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
     _tell(commit, as_json, "edited")
 
 
-@click.command("restore", short_help="Take an edit back.")
+@click.command("restore", short_help="Undo an edit.")
 @click.argument("hash")
 @click.argument("version", type=click.IntRange(min=0), default=0)
 @yes_option
@@ -125,7 +127,7 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
 @db_option
 @json_option
 def restore_command(hash: str, version: int, yes: bool, session: str, db: str, as_json: bool) -> None:
-    """Let the commit HASH say again what it said at first, or after VERSION edits."""
+    """Restore the text that the commit HASH had at first, or after VERSION edits."""
     with open_line(db, session) as found:
         if version:
             _ask(found, hash, yes)

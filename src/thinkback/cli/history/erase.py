@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from thinkback.session.history.erasing import Erasure
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-reason_option = click.option("--reason", default="", help="Why; it stands in the place of what is gone.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be erased, and erase nothing.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+reason_option = click.option("--reason", default="", help="Reason, stored in place of the erased text.")
 _SHOWN, _NAMED = 10, 5
 
 
@@ -43,7 +43,7 @@ _SHOWN, _NAMED = 10, 5
 @db_option
 @json_option
 def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: bool) -> None:
-    """Delete SESSION with its branches. What other sessions stand on stays with them."""
+    """Delete SESSION with its branches. Commits that other sessions build on stay with those sessions."""
     with existing_log(db) as store:
         _do(
             lambda dry: store.care.delete_session(session, dry_run=dry, wait=patience(), take_over=takes_over()),
@@ -53,10 +53,10 @@ def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: boo
         )
 
 
-@click.command("purge", short_help="Erase what was said for somebody, or before a time.")
-@click.option("--end-user", default="", metavar="ID", help="Every turn that was for this end user.")
-@click.option("--before", metavar="TIME", help="Everything said before this time, as 2026-07-01.")
-@click.option("--tenant", default="", help="Every session of this tenant.")
+@click.command("purge", short_help="Erase turns of an end user, of a tenant, or before a time.")
+@click.option("--end-user", default="", metavar="ID", help="Erase every turn of this end user.")
+@click.option("--before", metavar="TIME", help="Erase everything before this time, e.g. 2026-07-01.")
+@click.option("--tenant", default="", help="Erase every session of this tenant.")
 @reason_option
 @dry_run_option
 @yes_option
@@ -66,7 +66,7 @@ def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: boo
 def purge_command(
     end_user: str, before: str | None, tenant: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
 ) -> None:
-    """Erase what was said, in the log and its search index; a note of when and why stays in its place."""
+    """Erase content from the log and its search index. A note of time and reason takes its place."""
     try:
         moment = datetime.fromisoformat(before) if before else None
     except ValueError:
@@ -99,16 +99,16 @@ def purge_command(
         )
 
 
-@click.command("redact", short_help="Take words out of a commit.")
+@click.command("redact", short_help="Remove matching text from a commit.")
 @click.argument("hash")
-@click.option("--pattern", required=True, metavar="REGEX", help="What goes, as a regular expression.")
+@click.option("--pattern", required=True, metavar="REGEX", help="Regular expression of the text to remove.")
 @click.option(
     "--session",
     "-s",
     shell_complete=complete.sessions,
     default="",
     metavar="NAME",
-    help="The session that the commit is looked for in.",
+    help="Session in which to look for the commit.",
 )
 @reason_option
 @dry_run_option
@@ -118,7 +118,8 @@ def purge_command(
 def redact_command(
     hash: str, pattern: str, session: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
 ) -> None:
-    """Take what matches out of the commit HASH, its copies and edits. Opaque values of its response go with it."""
+    """Remove matching text from the commit HASH, its copies and its edits. The opaque values of its
+    response are removed too."""
     with existing_log(db) as store:
         _do(
             lambda dry: store.care.redact(hash, pattern, session=session, reason=reason or "redacted", dry_run=dry),

@@ -30,14 +30,14 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
     shell_complete=complete.sessions,
     default="",
     metavar="NAME",
-    help="Only this session, with what it was forked from.",
+    help="Export only this session, with the commits that it was forked from.",
 )
-@click.option("--family", is_flag=True, help="With --session: all sessions that forked from one another.")
+@click.option("--family", is_flag=True, help="With --session: export all sessions of its family of forks.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: from FILE's extension.")
 @click.option("--with-reasoning", is_flag=True, help="Include reasoning.")
 @click.option("--with-carriers", is_flag=True, help="Include opaque values.")
 @click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
-@click.option("--complete", is_flag=True, help="Include everything, as for a copy of your own.")
+@click.option("--complete", is_flag=True, help="Include everything, for a copy of your own.")
 @db_option
 @json_option
 def export_command(
@@ -54,8 +54,8 @@ def export_command(
 ) -> None:
     """Write the log, or one session, to FILE (`-` is standard output) as JSON Lines, Markdown, HTML or Parquet.
 
-    Reasoning, opaque values and accounts stay here unless they are asked for; hashes still verify. `thinkback import`
-    reads JSON Lines.
+    Reasoning, opaque values and accounts are left out unless an option includes them; hashes still verify. `thinkback
+    import` reads JSON Lines.
     """
     if family and not session:
         raise click.UsageError("--family goes with --session")
@@ -112,13 +112,17 @@ def print_exported(done: Exported, file: str) -> None:
 
 @click.command("import", short_help="Read sessions from a file, or from another program's histories.")
 @click.argument("file", default="", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--program", type=click.Choice(tuple(MODULES)), help="Whose histories; it finds the files itself.")
-@click.option("--dir", "folder", metavar="PATH", default="", help="The program's folder, where it is another one.")
-@click.option("--since", metavar="TIME", default="", help="Only what was said since a date, or for so long: 30d, 12h.")
 @click.option(
-    "--project", metavar="NAME", default="", help="Only sessions in a folder of this name, or below this path."
+    "--program",
+    type=click.Choice(tuple(MODULES)),
+    help="Import this program's histories; its files are found automatically.",
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would be taken in.")
+@click.option("--dir", "folder", metavar="PATH", default="", help="The program's folder, if not the usual one.")
+@click.option("--since", metavar="TIME", default="", help="Import only what is newer than a date or an age (30d, 12h).")
+@click.option(
+    "--project", metavar="NAME", default="", help="Import only sessions in a folder of this name, or below this path."
+)
+@click.option("--dry-run", is_flag=True, help="List what would be imported, and import nothing.")
 @click.option("--follow", is_flag=True, help="Keep importing while the program writes, until Ctrl-C.")
 @click.option(
     "--same-account",
@@ -126,7 +130,7 @@ def print_exported(done: Exported, file: str) -> None:
     metavar="ENDPOINT",
     shell_complete=complete.endpoints,
     default="",
-    help="You vouch that the sessions are from your account at ENDPOINT: opaque values may go back there.",
+    help="Confirm that the sessions come from your account at ENDPOINT, so that opaque values may be sent back there.",
 )
 @db_option
 @json_option
@@ -142,10 +146,10 @@ def import_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Take in the sessions of FILE (`-` is standard input), JSON Lines as `thinkback export` writes them.
+    """Import the sessions of FILE (`-` is standard input), JSON Lines as `thinkback export` writes them.
 
-    Every hash is checked; what is there already stays as it is. With `--program`, take in the histories of another
-    program: all that it has, or FILE. They are only read, and what is there already is not stored again.
+    Every hash is checked; commits already in the log stay unchanged. With --program, import the histories of another
+    program: all of them, or FILE. Its files are only read, and nothing is imported twice.
     """
     if program:
         if file == "-" or (file and folder):

@@ -18,15 +18,15 @@ DAY = 86_400_000_000
     type=click.FloatRange(min=0),
     default=7.0,
     show_default=True,
-    help="Only older ones.",
+    help="Remove only commits older than this.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @db_option
 @json_option
 def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None:
-    """Remove commits that no branch of any session reaches, once they are older than so many days.
+    """Remove commits that no branch of any session reaches and that are older than --older-than days.
 
-    A reset, a deleted branch and a rebase leave such commits behind; until then they can be had back by their hash.
+    A reset, a deleted branch and a rebase leave such commits behind, and their hash still finds them.
     """
     from thinkback.drive.sync import now
 
@@ -39,12 +39,12 @@ def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None
     terminal.out(f"{terminal.plural(removed.commits, 'commit')}, {removed.bytes:,} bytes {would}")
 
 
-@click.command("backup", short_help="A whole copy of the log, while it is in use.")
+@click.command("backup", short_help="Copy the whole log, even while it is in use.")
 @click.argument("file", type=click.Path(dir_okay=False))
 @db_option
 @json_option
 def backup_command(file: str, db: str, as_json: bool) -> None:
-    """Copy the log to FILE, which must not be there yet. Others may go on writing meanwhile.
+    """Copy the log to FILE, which must not exist yet. Other processes may write to the log meanwhile.
 
     The copy holds everything: prompts, answers, reasoning and opaque values.
     """

@@ -37,13 +37,13 @@ _MODEL, _LEAST_TITLE = 14, 14
 
 
 @click.command("sessions", short_help="List the sessions.")
-@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Only the N that were used last.")
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="List only the N sessions used last.")
 @db_option
 @json_option
 def sessions_command(count: int | None, db: str, as_json: bool) -> None:
-    """List the sessions, last used first: what the first question was, the models, turns, cost and last use.
+    """List the sessions, last used first: title (by default the first question), models, turns, cost and last use.
 
-    The setting session.title gives a session another title; `thinkback title` has a model write one.
+    The setting session.title sets the title; `thinkback title` lets a model write one.
     """
     path = log_path(db)
     if not is_log_there(path):
@@ -118,22 +118,22 @@ def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> fl
     return found.usd if found.known else None
 
 
-@click.command("log", short_help="Show what was said in a session.")
+@click.command("log", short_help="Show the messages of a session.")
 @session_argument
 @click.option(
     "--branch",
     default="",
     metavar="NAME",
     shell_complete=complete.branches,
-    help="Another branch than the current one.",
+    help="Show this branch instead of the current one.",
 )
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only commits with this tag; may be repeated.")
-@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Only the last N turns.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Show only commits of this kind; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Show only commits with this tag; repeatable.")
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Show only the last N turns.")
 @click.option(
     "--style",
     type=click.Choice(("chat", "table", "list", "compact")),
-    help="How it looks; chat, or with --kind or --tag a list, unless given.",
+    help="Output style; default: chat, or a list with --kind or --tag.",
 )
 @db_option
 @json_option
@@ -147,10 +147,10 @@ def log_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Show what was said and thought in SESSION, oldest first; in the session used last if none is named.
+    """Show the messages and reasoning of SESSION (default: the session used last), oldest first.
 
-    On a terminal long output goes through a pager. The styles table, list and compact have a line for each commit, with
-    its hash; chat, table and compact show what holds now, with priorities and tags.
+    On a terminal long output goes through a pager. The styles table, list and compact print a line for each commit,
+    with its hash. The styles chat, table and compact show the current state, with edits, priorities and tags.
     """
     from thinkback.log.names import before_question
     from thinkback.model.curation import matching
@@ -179,14 +179,16 @@ def log_command(
 
 @click.command("show", short_help="Show one commit.")
 @click.argument("hash")
-@click.option("--with-carriers", is_flag=True, help="With --json: opaque values in full, instead of kind and length.")
+@click.option(
+    "--with-carriers", is_flag=True, help="With --json: print opaque values in full, not only kind and length."
+)
 @db_option
 @json_option
 def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None:
-    """Show the commit HASH (its first characters are enough), or the response with that id.
+    """Show the commit HASH (its first characters are enough), or the response with this id.
 
-    With it stand the model and the endpoint of its response, and what annotations say of it. Opaque values appear as
-    kind and length only.
+    The output includes the model and endpoint of its response, and its annotations. Opaque values are shown as kind and
+    length only.
     """
     from thinkback.cli.history.payloads import concealed, payload_json, readable
     from thinkback.session.history.facts import facts_of, find

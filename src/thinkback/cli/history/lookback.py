@@ -30,12 +30,12 @@ _STYLES: dict[DiffStyle, tuple[terminal.Style, ...]] = {
 }
 
 
-@click.command("tree", short_help="The sessions of a family and their branches.")
+@click.command("tree", short_help="Show a family of forked sessions and their branches.")
 @session_argument
 @db_option
 @json_option
 def tree_command(session: str, db: str, as_json: bool) -> None:
-    """Show the sessions that forked from one another, their branches, and where each left another."""
+    """Show the sessions that were forked from one another, their branches, and the points where they fork."""
     with open_line(db, session) as found:
         nodes = found.branches.tree()
     if as_json:
@@ -62,14 +62,14 @@ def tree_command(session: str, db: str, as_json: bool) -> None:
             )
 
 
-@click.command("diff", short_help="What two lines say differently, reasoning included.")
+@click.command("diff", short_help="Compare two commits, reasoning included.")
 @click.argument("old", shell_complete=complete.branches)
 @click.argument("new", default="HEAD", shell_complete=complete.branches)
 @session_option
 @db_option
 @json_option
 def diff_command(old: str, new: str, session: str, db: str, as_json: bool) -> None:
-    """Show what is said differently at the commit NEW than at OLD: messages, reasoning, edits, priorities."""
+    """Show the differences between the session at the commit OLD and at NEW: messages, reasoning, edits, priorities."""
     from thinkback.log.diff import render
 
     with open_line(db, session) as found:
@@ -91,12 +91,12 @@ def diff_command(old: str, new: str, session: str, db: str, as_json: bool) -> No
         terminal.out(pen(terminal.clean(line.text), *_STYLES[line.style]))
 
 
-@click.command("timeline", short_help="The commits of a family of sessions by time.")
+@click.command("timeline", short_help="List the commits of a family of sessions by time.")
 @session_argument
 @db_option
 @json_option
 def timeline_command(session: str, db: str, as_json: bool) -> None:
-    """List the commits of all sessions and branches of a family, each once, by time."""
+    """List the commits of all sessions and branches of a family of forks, each once, by time."""
     from thinkback.session.history.children import timeline
     from thinkback.session.transcripts.wording import first_words
 

@@ -16,33 +16,39 @@ if TYPE_CHECKING:
     from thinkback.log.protocol import Hit
 
 
-@click.command("search", short_help="Find what was said and thought.")
+@click.command("search", short_help="Search messages and reasoning.")
 @click.argument("text", default="")
-@click.option("--reasoning", is_flag=True, help="Only in reasoning.")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
+@click.option("--reasoning", is_flag=True, help="Search only reasoning.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Find only commits of this kind; repeatable.")
 @click.option(
     "--model",
     shell_complete=complete.models,
     default="",
     metavar="NAME",
-    help="The model that answered, as asked for or as served.",
+    help="Find only commits of this model's responses, as requested or served.",
 )
-@click.option("--tool", default="", metavar="NAME", help="A tool that the same response called.")
-@click.option("--priority", type=click.Choice(("skip", "normal", "important", "pinned")), help="As annotated.")
-@click.option("--since", metavar="TIME", help="From this time on, as 2026-07-01 or 2026-07-01T12:30:00Z.")
-@click.option("--until", metavar="TIME", help="Before this time.")
-@click.option("--min-tokens", type=click.IntRange(min=0), metavar="N", help="At least so long, estimated.")
-@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="At most so long, estimated.")
+@click.option("--tool", default="", metavar="NAME", help="Find only commits of responses that called this tool.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most so many."
+    "--priority",
+    type=click.Choice(("skip", "normal", "important", "pinned")),
+    help="Find only commits annotated with this priority.",
 )
 @click.option(
-    "--session", "-s", shell_complete=complete.sessions, default="", metavar="NAME", help="Only in this session."
+    "--since", metavar="TIME", help="Find only commits from this time on: 2026-07-01 or 2026-07-01T12:30:00Z."
+)
+@click.option("--until", metavar="TIME", help="Find only commits before this time.")
+@click.option("--min-tokens", type=click.IntRange(min=0), metavar="N", help="Minimum length in tokens (estimated).")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Maximum length in tokens (estimated).")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Maximum number of results."
+)
+@click.option(
+    "--session", "-s", shell_complete=complete.sessions, default="", metavar="NAME", help="Search only this session."
 )
 @db_option
 @json_option
 def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, limit: int, **given: Any) -> None:
-    """Find the commits that hold all words of TEXT, "words in quotes" side by side, the newest first."""
+    """Find the commits that contain all words of TEXT, newest first. Words in double quotes must be adjacent."""
     filters = {name: value for name, value in given.items() if value not in (None, "", ())}
     with existing_log(db) as store:
         names = {info.id: info.name for info in store.sessions()}

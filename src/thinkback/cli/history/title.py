@@ -14,7 +14,7 @@ from thinkback.cli.options import db_option, json_option, open_line
 @db_option
 @json_option
 def title_command(session: str, text: str, db: str, as_json: bool) -> None:
-    """Have `thinkback sessions` call SESSION TEXT. Without TEXT the model of the session is asked for a title."""
+    """Set the title of SESSION to TEXT. Without TEXT the model of the session writes the title."""
     from thinkback.session.history.titling import set_title
 
     with open_line(db, session) as found:

@@ -32,17 +32,22 @@ class Row(NamedTuple):
     cost: Cost | None = None
 
 
-@click.command("usage", short_help="Tokens and cost by step, turn, session and model.")
+@click.command("usage", short_help="Show tokens and cost by step, turn, session and model.")
 @session_argument
-@click.option("--by", type=click.Choice(("model", "turn", "step", "session")), default="model", help="A line for each.")
-@click.option("--family", is_flag=True, help="With all sessions that forked from one another.")
+@click.option(
+    "--by",
+    type=click.Choice(("model", "turn", "step", "session")),
+    default="model",
+    help="Print a line for each model, turn, step or session.",
+)
+@click.option("--family", is_flag=True, help="Include all sessions of the same family of forks.")
 @db_option
 @json_option
 def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -> None:
-    """Show the tokens that SESSION used, in one meaning for every provider; with --by session, of the whole log.
+    """Show the tokens that SESSION used, counted alike for every provider; --by session shows the whole log.
 
-    With their cost where a provider reports it or a price is known (yours: prices.toml in the configuration directory),
-    the tokens that are stored, those of the next request, and the budget of reasoning where one is set.
+    Also shown: the cost, if the provider reports it or a price is known (your own prices: prices.toml in the
+    configuration directory), the stored tokens, the tokens of the next request, and the reasoning budget if one is set.
     """
     if by == "session":
         from thinkback.session.observing import costs

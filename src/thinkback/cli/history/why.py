@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 _HASH = re.compile(r"[0-9a-fA-F]{4,64}")
 
 _HELP = f"""\
-Show what was sent back of earlier reasoning, block by block, by which rule, and why.
+Show for each block of earlier reasoning whether it was sent back, by which rule, and why.
 
-NAME is a session (the one used last unless named), or the beginning of a commit's hash: of a request, or of a call, an
-answer or a result, for which the reasoning that led to it is told too. The request is recomputed from its record and
-checked by its digest; what the provider reported about it stands beside. Stand-ins, what the provider keeps itself, and
-what became of each setting are told too. With --next, endpoint and model are those of the last request unless given.
+NAME is a session (default: the one used last) or the beginning of a commit's hash. For a tool call, an answer or a
+result, the reasoning that led to it is shown too. The request is recomputed from its record and checked by its digest.
+The output includes the provider's reports, placeholders, reasoning that the provider keeps itself, and the effect of
+each setting. With --next, endpoint and model default to those of the last request.
 
 {DIALECTS}
 """
 
 
-@click.command("why", short_help="What was sent back of earlier reasoning, and why.", help=_HELP)
+@click.command("why", short_help="Explain which reasoning was sent back, and why.", help=_HELP)
 @click.argument("name", required=False, shell_complete=complete.sessions)
 @click.option(
     "--session",
@@ -52,9 +52,9 @@ what became of each setting are told too. With --next, endpoint and model are th
     shell_complete=complete.sessions,
     metavar="NAME",
     default="",
-    help="The same as NAME, for a session.",
+    help="Same as NAME, for a session.",
 )
-@click.option("--next", "of_next", is_flag=True, help="The request that would be sent next, instead of the last one.")
+@click.option("--next", "of_next", is_flag=True, help="Explain the next request instead of the last one.")
 @place_options
 @db_option
 @json_option

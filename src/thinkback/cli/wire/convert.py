@@ -20,29 +20,33 @@ if TYPE_CHECKING:
 _HELP = f"""\
 Convert a request body (FILE, or standard input) from one dialect to another.
 
-The body goes to standard output; what became of its reasoning and its parameters to standard error. Without
---endpoint the request is meant for the maker of the dialect, and without --model for the model that the body names.
-Opaque values of reasoning go along only where --minted-by says whose they are and the target can read them.
+The body goes to standard output; a report on its reasoning and parameters goes to standard error. The target is the
+endpoint of the dialect's maker unless --endpoint is given, and the model that the body names unless --model is given.
+Opaque values of reasoning are included only if --minted-by names their endpoint and model and the target can read them.
 
 {DIALECTS}
 """
 
 
 @click.command("convert", short_help="Convert a request to another dialect.", help=_HELP)
-@click.option("--from", "source", metavar="DIALECT", required=True, help="What the body is written in.")
-@click.option("--to", "target", metavar="DIALECT", required=True, help="What to write it in.")
+@click.option("--from", "source", metavar="DIALECT", required=True, help="Dialect of the input.")
+@click.option("--to", "target", metavar="DIALECT", required=True, help="Dialect of the output.")
 @click.option(
-    "--endpoint", shell_complete=complete.endpoints, metavar="ID", default="", help="Where it is to go; its rules hold."
+    "--endpoint", shell_complete=complete.endpoints, metavar="ID", default="", help="Target endpoint; its rules apply."
 )
-@click.option("--model", shell_complete=complete.models, metavar="NAME", default="", help="The model it is for.")
+@click.option("--model", shell_complete=complete.models, metavar="NAME", default="", help="Target model.")
 @click.option(
-    "--minted-by", nargs=2, metavar="ENDPOINT MODEL", default=None, help="Who made the reasoning in the body."
+    "--minted-by",
+    nargs=2,
+    metavar="ENDPOINT MODEL",
+    default=None,
+    help="Endpoint and model that made the reasoning in the body.",
 )
 @click.option(
     "--foreign",
     type=click.Choice(["drop", "summary", "text"]),
     default="drop",
-    help="What becomes of readable reasoning that the target cannot take back: reasoning.foreign.",
+    help="What to do with readable reasoning that the target cannot take back (setting reasoning.foreign).",
 )
 @json_option
 @click.argument("file", default="-")

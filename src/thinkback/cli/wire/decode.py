@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _HELP = f"""\
-Decode a recorded response body: FILE (`-`: standard input) holds SSE, NDJSON, JSON or a binary event stream of
+Decode a recorded response body. FILE (`-` is standard input) holds SSE, NDJSON, JSON or a binary event stream of
 DIALECT.
 
-With --json opaque values are printed in full; otherwise only their kind and length.
+--json prints opaque values in full; otherwise only their kind and length are printed.
 
 {DIALECTS}
 """
@@ -45,7 +45,7 @@ _ANSWERS: dict[str, type | tuple[type, ...]] = {
 @click.command("decode", short_help="Decode a recorded response body.", help=_HELP)
 @click.argument("dialect")
 @click.argument("file")
-@click.option("--status", metavar="CODE", type=click.IntRange(100, 599), help="The HTTP status it came with, if known.")
+@click.option("--status", metavar="CODE", type=click.IntRange(100, 599), help="HTTP status of the response, if known.")
 @json_option
 def decode_command(dialect: str, file: str, status: int | None, as_json: bool) -> None:
     """Read, decode, print."""

@@ -14,16 +14,16 @@ Json = dict[str, Any]
 
 
 _HELP = f"""\
-Compare what our requests would carry with a recorded conversation: CASE is its JSON file.
+Compare the requests that thinkback would send with a recorded conversation. CASE is its JSON file.
 
-Every exchange of a known dialect that has a request is compared: reasoning by kind, and the hashes of its opaque values
-in order. Differences that a rule row states are told with its source.
+Each recorded request of a known dialect is compared: its reasoning by kind, and the hashes of its opaque values in
+order. A difference that a rule row explains is printed with the row's source.
 
 {DIALECTS}
 """
 
 
-@click.command("replay", short_help="Compare our requests with recorded ones.", help=_HELP)
+@click.command("replay", short_help="Compare thinkback's requests with recorded ones.", help=_HELP)
 @click.argument("case")
 @json_option
 def replay_command(case: str, as_json: bool) -> None:

@@ -17,24 +17,31 @@ if TYPE_CHECKING:
 PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
 
 
-@click.group("gateway", short_help="A server that gives clients' reasoning back.", invoke_without_command=True)
-@click.option("--config", metavar="FILE", default="", help="The configuration, if not gateway.toml in its usual place.")
+@click.group("gateway", short_help="Serve API clients; send back the reasoning they drop.", invoke_without_command=True)
+@click.option(
+    "--config",
+    metavar="FILE",
+    default="",
+    help="Configuration file; default: gateway.toml in the configuration directory.",
+)
 @click.option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
 @click.option(
-    "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port; 0 takes a free one; default: 8484."
+    "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port; 0 picks a free one; default: 8484."
 )
-@click.option("--no-auth", is_flag=True, help="Ask clients for no key; on loopback alone.")
-@click.option("--store", metavar="PLACE", help="Where conversations are kept: a directory or postgresql://...")
-@click.option("--workers", metavar="NUMBER", type=click.IntRange(1, 256), help="Processes that serve; default: 1.")
-@click.option("--check", is_flag=True, help="Check the configuration, and say where it leads and what is missing.")
-@click.option("--print-config", is_flag=True, help="Print the configuration in force, and serve nothing.")
+@click.option("--no-auth", is_flag=True, help="Require no key from clients; only on a loopback address.")
+@click.option("--store", metavar="PLACE", help="Store of the conversations: a directory or postgresql://...")
+@click.option(
+    "--workers", metavar="NUMBER", type=click.IntRange(1, 256), help="Number of serving processes; default: 1."
+)
+@click.option("--check", is_flag=True, help="Check the configuration, print its routes and what is missing, and exit.")
+@click.option("--print-config", is_flag=True, help="Print the configuration in force, and exit.")
 @click.pass_context
 def gateway_command(context: click.Context, /, check: bool, print_config: bool, **given: Any) -> None:
-    """Serve clients of the OpenAI, Anthropic and Gemini APIs, and give back the reasoning that they forget.
+    """Serve clients of the OpenAI, Anthropic and Gemini APIs, and send back the reasoning that they drop.
 
-    Point a client's base URL at it: http://127.0.0.1:8484/v1 for OpenAI's, http://127.0.0.1:8484 for the others. Models
-    are aliases of the configuration, or ENDPOINT/MODEL. --check says which providers have a key and what is missing.
-    SIGHUP reads the configuration again, SIGTERM ends it once open responses have ended.
+    Point a client's base URL at the gateway: http://127.0.0.1:8484/v1 for OpenAI's, http://127.0.0.1:8484 for the
+    others. A model is named by an alias of the configuration, or as ENDPOINT/MODEL. SIGHUP reloads the configuration.
+    SIGTERM stops the gateway after open responses have ended.
     """
     if context.invoked_subcommand is not None:
         return

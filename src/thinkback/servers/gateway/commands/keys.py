@@ -26,10 +26,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def place_options(command: Command) -> Command:
     """``--config`` and ``--store``: whose keys."""
     config = click.option(
-        "--config", metavar="FILE", default="", help="The gateway's configuration, if not the one in its usual place."
+        "--config",
+        metavar="FILE",
+        default="",
+        help="Configuration of the gateway; default: gateway.toml in the configuration directory.",
     )
     store = click.option(
-        "--store", metavar="PLACE", default="", help="The gateway's directory or postgresql://... address."
+        "--store", metavar="PLACE", default="", help="Store of the gateway: a directory or postgresql://..."
     )
     return config(store(command))
 
@@ -40,39 +43,48 @@ def completed(text: str) -> str:
     return str(complete(text)) if complete is not None else text
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("keys", short_help="Make, list, show and revoke keys of clients.")
+@click.group("keys", short_help="Create, list, show and revoke keys of clients.")
 def keys_group() -> None:
-    """A client shows such a key where it would show a provider's. Only hashes are kept: a lost key is made anew."""
+    """Create, list, show and revoke keys of clients. A client sends such a key in place of a provider's. Only
+    hashes are stored: replace a lost key by a new one."""
 
 
 @keys_group.command("create")
 @click.argument("name", default="")
 @click.option(
-    "--tenant", metavar="NAME", default="default", help="Whose log its conversations go to; default: default."
+    "--tenant", metavar="NAME", default="default", help="Tenant whose log stores the conversations; default: default."
 )
 @click.option(
-    "--model", "models", multiple=True, metavar="PATTERN", help="What may be asked for; * is any; repeatable."
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PATTERN",
+    help="Models that the key may use; * matches anything; repeatable.",
 )
-@click.option("--expires", metavar="TIME", default="", help="When it ends: 12h, 30d, 8w, or a date; default: never.")
-@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens that it may use, in and out.")
-@click.option("--reasoning-tokens", type=click.IntRange(0), metavar="N", help="Reasoning tokens that it may use.")
-@click.option("--per", type=click.Choice(["day", "month", "total"]), default="total", help="Of both, the period (UTC).")
-@click.option("--per-minute", type=click.IntRange(1), metavar="N", help="Requests per minute and process.")
-@click.option("--at-once", type=click.IntRange(1), metavar="N", help="Requests under way at once, per process.")
+@click.option("--expires", metavar="TIME", default="", help="Expiry: 12h, 30d, 8w, or a date; default: never.")
+@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Token limit, input and output.")
+@click.option("--reasoning-tokens", type=click.IntRange(0), metavar="N", help="Reasoning token limit.")
+@click.option(
+    "--per", type=click.Choice(["day", "month", "total"]), default="total", help="Period of both limits (UTC)."
+)
+@click.option("--per-minute", type=click.IntRange(1), metavar="N", help="Limit of requests per minute and process.")
+@click.option("--at-once", type=click.IntRange(1), metavar="N", help="Limit of concurrent requests per process.")
 @click.option(
     "--recording",
     type=click.Choice(["full", "reasoning", "metadata", "off"]),
     default=None,
-    help="What is kept of its requests; default: what the configuration says.",
+    help="What to record of its requests; default: from the configuration.",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of its requests; repeatable.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of its requests; repeatable."
+)
 @json_option
 @place_options
 def create_command(name: str, as_json: bool, config: str, store: str, **given: Any) -> None:
-    """Make a key called NAME, and print its secret, once."""
+    """Create a key called NAME and print its secret once."""
     from thinkback.servers.gateway.access.keys import new_key
 
     now = _now()
@@ -89,12 +101,12 @@ def create_command(name: str, as_json: bool, config: str, store: str, **given: A
 
 
 @keys_group.command("list")
-@click.option("--tenant", metavar="NAME", default="", help="Keys of this tenant alone.")
-@click.option("--all", "revoked", is_flag=True, help="Revoked and expired ones too.")
+@click.option("--tenant", metavar="NAME", default="", help="List only keys of this tenant.")
+@click.option("--all", "revoked", is_flag=True, help="Include revoked and expired keys.")
 @json_option
 @place_options
 def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: str) -> None:
-    """List the keys that are valid, the oldest first."""
+    """List the valid keys, oldest first."""
     from thinkback.session.transcripts.ink import one_line, table
 
     now = _now()
@@ -119,7 +131,7 @@ def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: 
 @json_option
 @place_options
 def show_command(key: str, as_json: bool, config: str, store: str) -> None:
-    """Show what KEY (an id or a name) may do, and what it has used."""
+    """Show the permissions and the usage of KEY (an id or a name)."""
     from thinkback.session.transcripts.ink import clean, table
 
     now = _now()
@@ -140,7 +152,7 @@ def show_command(key: str, as_json: bool, config: str, store: str) -> None:
 @json_option
 @place_options
 def revoke_command(key: str, as_json: bool, config: str, store: str) -> None:
-    """Let nobody in with KEY (an id or a name) any more. Gateways see it within two seconds."""
+    """Revoke KEY (an id or a name). Running gateways refuse it within two seconds."""
     from thinkback.errors import NotFoundError
 
     with _opened(config, store) as (office, audit):
