@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
+from tests.cli.conftest import Inside
 from tests.docs.test_examples import ROOT
 from thinkback.servers.gateway.commands.advising import absent
 from thinkback.servers.gateway.commands.gateway import PACKAGES
@@ -27,6 +28,12 @@ from thinkback_referee import Referee
 def command(tmp_path: Path) -> Command:
     """``thinkback`` with an empty place of its own."""
     return Command(tmp_path)
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """The same in this process, for what serves nothing."""
+    return Inside(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -44,14 +51,14 @@ def test_the_extra_brings_what_is_asked_for_at_the_start() -> None:
     assert extra == sorted([*PACKAGES, "uvloop"])
 
 
-def test_a_configuration_is_checked_without_serving(command: Command) -> None:
+def test_a_configuration_is_checked_without_serving(inside: Inside) -> None:
     """Everything that is wrong, at once, with exit code 2; nothing is opened."""
-    file = command.place / "gateway.toml"
+    file = inside.place / "gateway.toml"
     file.write_text('[server]\nport = "x"\n[models.a]\ntargets = [{upstream = "opnai", model = "m"}]\n[stor]\n')
-    wrong = command("gateway", "--check", "--config", str(file))
+    wrong = inside("gateway", "--check", "--config", str(file))
     file.write_text('[models.a]\ntargets = [{upstream = "opnai", model = "m"}]\n')
-    unknown = command("gateway", "--check", "--config", str(file))
-    missing = command("gateway", "--check", "--config", str(command.place / "none.toml"))
+    unknown = inside("gateway", "--check", "--config", str(file))
+    missing = inside("gateway", "--check", "--config", str(inside.place / "none.toml"))
 
     assert (2, 2, 2) == (wrong.code, unknown.code, missing.code)
     assert "server.port: must be a whole number from 0 up to 65535 (text stands here)" in wrong.err
@@ -59,13 +66,13 @@ def test_a_configuration_is_checked_without_serving(command: Command) -> None:
     assert "models.a.targets[0].upstream" in unknown.err
     assert "did you mean openai" in unknown.err
     assert "none.toml" in missing.err
-    assert 0 == command("gateway", "--check").code
-    assert not (command.place / ".local").exists()
+    assert 0 == inside("gateway", "--check").code
+    assert not (inside.place / ".local").exists()
 
 
-def test_a_check_says_where_a_configuration_leads_and_what_is_missing(command: Command) -> None:
+def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: Inside) -> None:
     """Keys of providers that are nowhere are told; secrets without which it would not start are a failure."""
-    file = command.place / "gateway.toml"
+    file = inside.place / "gateway.toml"
     file.write_text(
         """
         [store]
@@ -77,10 +84,10 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(command: C
         targets = [{ upstream = "deepseek", model = "m" }, { upstream = "azure", model = "m" }]
         """
     )
-    done = command("gateway", "--check", "--config", str(file))
-    rightly = command("gateway", "--check", "--config", str(file), HOUSE_KEY="a-key")
+    done = inside("gateway", "--check", "--config", str(file))
+    rightly = inside("gateway", "--check", "--config", str(file), HOUSE_KEY="a-key")
     file.write_text('[server]\nmetrics_key = "env:M"\n[secrets]\ncurrent = "env:S"\nprevious = "env:T"\n')
-    missing = command("gateway", "--check", "--config", str(file), M="m", T="short")
+    missing = inside("gateway", "--check", "--config", str(file), M="m", T="short")
 
     assert (0, 0, 2) == (done.code, rightly.code, missing.code)
     assert "keeps conversations in /srv/talk\n" in done.out
@@ -88,8 +95,8 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(command: C
     assert "upstream house: has what it needs\n" in rightly.out
     assert "model fast at deepseek/m: has what it needs\n" in done.out
     assert "model fast at azure/m: azure-openai has no fixed address" in done.out
-    plain = command("gateway", "--check")
-    assert f"no {command.config / 'gateway.toml'}, so the defaults hold: nothing is wrong" in plain.out
+    plain = inside("gateway", "--check")
+    assert f"no {inside.config / 'gateway.toml'}, so the defaults hold: nothing is wrong" in plain.out
     assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
     assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
 
@@ -104,19 +111,19 @@ def test_a_check_names_the_extras_that_a_configuration_needs(monkeypatch: pytest
     assert [".[otel]", ".[postgres]"] == re.findall(r"\.\[\w+\]", " ".join(absent(config)))
 
 
-def test_a_file_that_cannot_be_read_is_told(command: Command) -> None:
+def test_a_file_that_cannot_be_read_is_told(inside: Inside) -> None:
     """A directory, and bytes that are no text; for the commands beside the server too."""
-    file = command.place / "gateway.toml"
+    file = inside.place / "gateway.toml"
     file.write_bytes(b"port = \xff")
-    for said, given in (("it is not UTF-8 text", file), ("Is a directory", command.place)):
+    for said, given in (("it is not UTF-8 text", file), ("Is a directory", inside.place)):
         for line in (("gateway", "--check"), ("gateway", "keys", "list")):
-            done = command(*line, "--config", str(given))
+            done = inside(*line, "--config", str(given))
             assert (2, True) == (done.code, f"cannot be read: {said}" in done.err), done.err
 
 
-def test_the_configuration_in_force_is_printed_as_a_file(command: Command) -> None:
+def test_the_configuration_in_force_is_printed_as_a_file(inside: Inside) -> None:
     """What options lay over it included; it can be read again."""
-    done = command("gateway", "--print-config", "--port", "9", "--store", "/srv/x", "--no-auth")
+    done = inside("gateway", "--print-config", "--port", "9", "--store", "/srv/x", "--no-auth")
     config = read_config("printed", done.out)
 
     assert 0 == done.code
@@ -125,12 +132,12 @@ def test_the_configuration_in_force_is_printed_as_a_file(command: Command) -> No
     assert tomllib.loads(done.out)["server"]["host"] == "127.0.0.1"
 
 
-def test_the_file_in_its_usual_place_is_taken(command: Command) -> None:
+def test_the_file_in_its_usual_place_is_taken(inside: Inside) -> None:
     """``gateway.toml`` in the configuration directory."""
-    command.config.mkdir()
-    (command.config / "gateway.toml").write_text("[server]\nport = 1234\n")
+    inside.config.mkdir()
+    (inside.config / "gateway.toml").write_text("[server]\nport = 1234\n")
 
-    assert "port = 1234" in command("gateway", "--print-config").out
+    assert "port = 1234" in inside("gateway", "--print-config").out
 
 
 @pytest.mark.parametrize(
@@ -143,10 +150,10 @@ def test_the_file_in_its_usual_place_is_taken(command: Command) -> None:
         (("--port", "70000"), "70000"),
     ],
 )
-def test_what_is_not_safe_is_not_started(command: Command, options: tuple[str, ...], said: str) -> None:
+def test_what_is_not_safe_is_not_started(inside: Inside, options: tuple[str, ...], said: str) -> None:
     """Other machines need keys, and secrets do not stand on a command line."""
-    given = options if "--store" in options else (*options, "--store", str(command.place / "store"))
-    done = command("gateway", *given)
+    given = options if "--store" in options else (*options, "--store", str(inside.place / "store"))
+    done = inside("gateway", *given)
 
     assert 2 == done.code
     assert said in done.err

@@ -29,7 +29,10 @@ def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     for name, to in _places(config):
         yield f"{name}: {_trouble(config, rulebook, to) or 'has what it needs'}"
     if config.routing.allow_catalogue and not config.upstreams:
-        found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
+        try:
+            found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
+        except ThinkbackError:  # ``inspecting`` reports the key file
+            return
         names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
         yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
 

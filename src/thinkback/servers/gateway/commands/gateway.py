@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from thinkback.servers.gateway.commands.backup import backup_command
 from thinkback.servers.gateway.commands.keys import completed, keys_group
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
 @click.option(
     "--workers", metavar="NUMBER", type=click.IntRange(1, 256), help="Number of serving processes; default: 1."
 )
-@click.option("--check", is_flag=True, help="Check the configuration, print its routes and what is missing, and exit.")
+@click.option("--check", is_flag=True, help="Check configuration, store, disk, spool and clock; exit with 0, 1 or 2.")
 @click.option("--print-config", is_flag=True, help="Print the configuration in force, and exit.")
 @click.pass_context
 def gateway_command(context: click.Context, /, check: bool, print_config: bool, **given: Any) -> None:
@@ -56,6 +57,7 @@ def gateway_command(context: click.Context, /, check: bool, print_config: bool, 
         context.exit(_serve(start, config))
 
 
+gateway_command.add_command(backup_command)
 gateway_command.add_command(keys_group)
 
 
@@ -91,20 +93,32 @@ def _start(given: dict[str, Any]) -> Start:
 
 
 def _check(start: Start, config: Config) -> int:
-    """Say where the configuration leads and what is not there; 2 where the gateway would not start by it."""
+    """Say where the configuration leads and what is there: 2 where the gateway would not start, 1 where it would and
+    something needs a person.
+    """
     from thinkback.servers.gateway.commands.advising import absent, describe
+    from thinkback.servers.gateway.commands.inspecting import ATTENTION, STOPS, Finding, inspect
     from thinkback.servers.gateway.running.places import NAME
     from thinkback.session.config import config_dir
     from thinkback.session.config import rulebook as user_rulebook
 
-    missing = list(absent(config))
-    found = "something that it names is not there" if missing else "nothing is wrong"
+    findings = [Finding(STOPS, line) for line in absent(config)]
+    found = "something that it names is not there" if findings else "nothing is wrong"
+    if not findings:
+        findings += inspect(config)
+        worst = max((finding.level for finding in findings), default=0)
+        found = {STOPS: "the gateway would not start", ATTENTION: "something needs attention"}.get(worst, found)
     click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
     for line in describe(config, user_rulebook()):
         click.echo(f"  {completed(line)}")
-    for line in missing:
-        click.echo(f"it would not start: {line}", err=True)
-    return 2 if missing else 0
+    for finding in findings:
+        if finding.level == STOPS:
+            click.echo(f"it would not start: {finding.text}", err=True)
+        elif finding.level == ATTENTION:
+            click.echo(f"look at this: {finding.text}", err=True)
+        else:
+            click.echo(f"  {finding.text}")
+    return max((finding.level for finding in findings), default=0)
 
 
 def _print(config: Config) -> None:

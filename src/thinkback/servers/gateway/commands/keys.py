@@ -17,6 +17,7 @@ import click
 if TYPE_CHECKING:
     from thinkback.servers.gateway.access.audit import Audit
     from thinkback.servers.gateway.access.keys import Terms
+    from thinkback.servers.gateway.config.schema import Config
     from thinkback.stores.gateway_state.records import KeyRow, Use
     from thinkback.stores.gateway_state.state import GatewayState
 
@@ -166,14 +167,12 @@ def revoke_command(key: str, as_json: bool, config: str, store: str) -> None:
         click.echo(f"{row.id} is revoked")
 
 
-@contextmanager
-def _opened(config: str, store: str) -> Iterator[tuple[GatewayState, Audit]]:
-    """The office and the audit log of a gateway. What is not given here may stand before ``keys``."""
+def configured(config: str, store: str) -> Config:
+    """The configuration of a gateway. What is not given here may stand before the command."""
     import msgspec
 
-    from thinkback.servers.gateway.access.audit import Audit
     from thinkback.servers.gateway.config.schema import Store
-    from thinkback.servers.gateway.running.places import configuration, office_of
+    from thinkback.servers.gateway.running.places import configuration
     from thinkback.stores import SERVER
 
     settled = configuration(config or _above("config"))
@@ -181,6 +180,16 @@ def _opened(config: str, store: str) -> Iterator[tuple[GatewayState, Audit]]:
     if place:
         is_url = place.startswith((*SERVER, "env:", "file:"))
         settled = msgspec.structs.replace(settled, store=Store(url=place) if is_url else Store(path=place))
+    return settled
+
+
+@contextmanager
+def _opened(config: str, store: str) -> Iterator[tuple[GatewayState, Audit]]:
+    """The office and the audit log of a gateway."""
+    from thinkback.servers.gateway.access.audit import Audit
+    from thinkback.servers.gateway.running.places import office_of
+
+    settled = configured(config, store)
     office = office_of(settled)
     try:
         yield office, Audit(settled.logs.audit or None, lambda text: click.echo(text, err=True))

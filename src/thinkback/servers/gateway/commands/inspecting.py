@@ -1,0 +1,179 @@
+"""What ``thinkback gateway --check`` finds around a configuration: files and modes, the store, disk, spool, clock.
+
+Promises: nothing is made, changed or stored; a text has paths, sizes, counts and formats, and nothing of what was said.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from thinkback.errors import StoreError, ThinkbackError
+from thinkback.servers.gateway.config.schema import Config, Store
+from thinkback.servers.gateway.running.places import spool_place, state_place
+from thinkback.servers.gateway.secrets.secret import NAME as SECRET
+from thinkback.servers.gateway.secrets.secret import read_secret
+from thinkback.servers.gateway.storing.spool import ASIDE, ENDING
+from thinkback.session.config import keys
+from thinkback.stores import SERVER
+from thinkback.stores.gateway_state import FILE
+
+FINE, ATTENTION, STOPS = 0, 1, 2
+LEAST_FREE = 500_000_000
+"""Bytes below which a disk is reported."""
+LARGEST_SKEW = 5.0
+"""Seconds by which the clocks of a gateway and of its database may differ."""
+
+
+class Finding(NamedTuple):
+    """``level``: fine, in need of a person's ``ATTENTION``, or what ``STOPS`` the gateway from starting."""
+
+    level: int
+    text: str
+
+
+def inspect(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """What there is. ``config`` names nothing that is not there (``advising.absent``)."""
+    place = state_place(config.store, environment)
+    yield from _keys()
+    yield from (_server(place) if place.startswith(SERVER) else _directory(Path(place), config))
+    yield from _spool(config.store, place)
+    yield from _audit(config.logs.audit)
+
+
+def _keys() -> Iterator[Finding]:
+    try:
+        keys.read_file()
+    except ThinkbackError as error:
+        yield Finding(ATTENTION, _said(error))
+
+
+def _server(url: str) -> Iterator[Finding]:
+    from thinkback.stores.formats import server_state
+    from thinkback.stores.gateway_state.postgres import NEWEST as GATEWAY
+    from thinkback.stores.postgres.schema import NEWEST
+
+    try:
+        asked = time.time()
+        found = server_state(url)
+    except StoreError as error:
+        yield Finding(STOPS, _said(error))
+        return
+    formats = (
+        f"log {_format(found.log, len(NEWEST.names))}, keys and usage {_format(found.gateway, len(GATEWAY.names))}"
+    )
+    yield Finding(FINE, f"store: {found.shown} answers (PostgreSQL {found.release}): {formats}")
+    if found.is_standby:
+        yield Finding(STOPS, f"store: {found.shown} is a standby, which may only be read; name the primary server")
+    elif not (found.log and found.gateway) and not found.may_create:
+        yield Finding(STOPS, f"store: {found.shown} lacks tables, and this user may not make them; see docs/scale.md")
+    ahead = found.time - (asked + time.time()) / 2
+    if abs(ahead) > LARGEST_SKEW:
+        yield Finding(ATTENTION, f"clock: the database's is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}")
+
+
+def _directory(place: Path, config: Config) -> Iterator[Finding]:
+    standing = next((each for each in (place, *place.parents) if each.exists()), place)
+    if not (standing.is_dir() and os.access(standing, os.W_OK | os.X_OK)):
+        yield Finding(STOPS, f"store: {standing} is not a directory that this user may write to")
+        return
+    yield from _room("store", standing)
+    if standing != place:
+        yield Finding(FINE, f"store: {place} is not there yet; the gateway makes it")
+        return
+    yield from _private(place)
+    if not config.secrets.current and (place / SECRET).exists():
+        try:
+            read_secret(f"file:{place / SECRET}", {})
+        except ThinkbackError as error:
+            yield Finding(STOPS, _said(error))
+    yield from _files(place)
+
+
+def _files(place: Path) -> Iterator[Finding]:
+    """The databases in ``place``."""
+    from thinkback.stores.formats import file_format
+    from thinkback.stores.gateway_state.sqlite import NEWEST as GATEWAY
+    from thinkback.stores.migrations import NEWEST
+
+    logs: dict[str, int] = {}
+    own: list[str] = []
+    for file in sorted(place.glob("*.db")):
+        schema = GATEWAY if file.name == FILE else NEWEST
+        try:
+            found = _format(file_format(str(file), schema), len(schema.names))
+        except StoreError as error:
+            yield Finding(STOPS, _said(error))
+            continue
+        if schema is GATEWAY:
+            own.append(f"{FILE} {found}")
+        else:
+            logs[found] = logs.get(found, 0) + 1
+        yield from _private(file)
+        if not os.access(file, os.W_OK):
+            yield Finding(STOPS, f"store: this user may not write to {file}")
+        ahead = file.stat().st_mtime - time.time()
+        if ahead > LARGEST_SKEW:
+            yield Finding(
+                ATTENTION, f"clock: {file} was written {ahead:.0f} s from now; this machine's clock is behind"
+            )
+    listed = [*own, *(f"{count} log{'s'[: count > 1]} {found}" for found, count in logs.items())]
+    yield Finding(FINE, f"store: {place} has {', '.join(listed) or 'no database yet'}")
+
+
+def _spool(store: Store, place: str) -> Iterator[Finding]:
+    spool = spool_place(store, place)
+    if store.degraded == "pass":
+        standing = next(each for each in (spool, *spool.parents) if each.exists())
+        if not (standing.is_dir() and os.access(standing, os.W_OK | os.X_OK)):
+            yield Finding(STOPS, f"spool: {standing} is not a directory that this user may write to")
+            return
+        yield from _room("spool", standing)
+    try:
+        waiting = [each.stat().st_size for each in spool.glob(f"*{ENDING}")]
+        aside = [each.stat().st_size for each in (spool / ASIDE).glob("*")]
+    except OSError as error:
+        yield Finding(ATTENTION, f"spool: {spool} cannot be read ({error.strerror})")
+        return
+    if sum(waiting) and store.degraded == "pass":
+        yield Finding(FINE, f"spool: {sum(waiting):,} bytes wait in {spool}; the gateway stores them while it runs")
+    elif sum(waiting):
+        why = 'nothing stores them while store.degraded is "refuse"'
+        yield Finding(ATTENTION, f"spool: {sum(waiting):,} bytes wait in {spool}, and {why}")
+    if aside:
+        yield Finding(ATTENTION, f"spool: steps that could not be stored are in {spool / ASIDE} ({len(aside)})")
+
+
+def _audit(file: str) -> Iterator[Finding]:
+    directory = Path(file).expanduser().parent
+    if file and not (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
+        yield Finding(ATTENTION, f"logs.audit: {directory} is not a directory that this user may write to")
+
+
+def _room(what: str, directory: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(directory).free
+    text = f"{what}: {free / 1e9:.1f} GB are free on the disk of {directory}"
+    yield Finding(ATTENTION if free < LEAST_FREE else FINE, text)
+
+
+def _private(path: Path) -> Iterator[Finding]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        right = "700" if path.is_dir() else "600"
+        yield Finding(ATTENTION, f"store: others may use {path} (mode {mode:04o}); chmod {right} {path}")
+
+
+def _format(found: int, newest: int) -> str:
+    """A format for people."""
+    if not found:
+        return "not made yet"
+    return f"at format {found}" + (f", which the first write brings to {newest}" if found < newest else "")
+
+
+def _said(error: ThinkbackError) -> str:
+    return "; ".join((error.message, *error.next_actions[:1]))

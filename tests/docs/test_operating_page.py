@@ -1,0 +1,102 @@
+"""The page for operators, and what it installs: the unit, the configuration, the dashboard."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.test_examples import ROOT
+from thinkback.proxy.report import Report
+from thinkback.rules import load_rulebook
+from thinkback.servers.gateway.config.reading import read_config
+from thinkback.servers.gateway.config.schema import Server
+from thinkback.servers.gateway.http.listening import GRACE, LAST_BYTES
+from thinkback.servers.gateway.incoming import Notes
+from thinkback.servers.gateway.telemetry.metrics import FAMILIES, SPOOL, Metrics
+
+DEPLOY = ROOT / "deploy"
+PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+UNIT = (DEPLOY / "thinkback-gateway.service").read_text(encoding="utf-8")
+NAME = re.compile(r"thinkback_[a-z_]+")
+
+
+def expressions(found: Any) -> Iterator[str]:
+    """Every query in a dashboard."""
+    if isinstance(found, dict):
+        yield from (found[key] for key in ("expr", "query") if isinstance(found.get(key), str))
+    for each in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+        yield from expressions(each)
+
+
+def exported() -> tuple[set[str], set[str]]:
+    """Names of series and of their labels, as a gateway gives them that counted something in every family."""
+    metrics = Metrics("0")
+    metrics.gauge(SPOOL, lambda: 1.0)
+    notes = Notes(Report(upstream="u/m", reattach="complete", input_tokens=1), degraded="store")
+    notes.phases["body"] = 1.0
+    metrics.request("anthropic", 200, 1.0, notes, ended="client")
+    for family in FAMILIES:
+        if family.name.endswith("_open"):
+            metrics.count(family, {})
+    page = metrics.page()
+    return set(re.findall(r"^([a-z_]+)[{ ]", page, re.MULTILINE)), set(re.findall(r"([a-z_]+)=\"", page))
+
+
+def test_the_dashboard_shows_the_measures_that_there_are() -> None:
+    """Each family has a panel; no query names a series or a label that no gateway exports."""
+    board = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+    asked = [each for each in expressions(board) if "thinkback_" in each]
+    names = {name for each in asked for name in NAME.findall(each)}
+    series, labels = exported()
+    used = {label for each in asked for label in re.findall(r"\bby \((\w+)\)|(\w+)=~?\"", each) for label in label}
+
+    assert {family.name for family in FAMILIES} == {re.sub(r"_bucket$", "", name) for name in names}
+    assert names <= series
+    assert used - {""} <= labels | {"job"}
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
+    assert len(places) == len(set(places))
+
+
+def test_the_page_alerts_on_measures_that_there_are() -> None:
+    """Expressions of the page name series that a gateway exports."""
+    names = set(NAME.findall(PAGE)) - {"thinkback_gateway"}
+
+    assert len(names) > 3
+    assert names <= exported()[0]
+
+
+def test_the_unit_is_one(tmp_path: Path) -> None:
+    """systemd finds nothing to say of it; it waits for open responses longer than the gateway does."""
+    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
+    assert int(seconds) > Server().drain_timeout + GRACE + 3 * LAST_BYTES
+    (command,) = re.findall(r"^ExecStart=(\S+) gateway$", UNIT, re.MULTILINE)
+    assert f"{command} gateway --check" in PAGE
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    (unit := tmp_path / "thinkback-gateway.service").write_text(UNIT.replace(command, "/bin/true"))
+    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True)
+
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_the_configuration_of_the_service_is_one() -> None:
+    """It stores where the unit lets it write, and names the key that the page makes."""
+    config = read_config("deploy", (DEPLOY / "gateway.toml").read_text(encoding="utf-8"), None, load_rulebook())
+
+    assert "StateDirectory=thinkback\n" in UNIT
+    assert "/var/lib/thinkback" == config.store.path == str(Path(config.logs.audit).parent)
+    assert f"{config.server.metrics_key.removeprefix('env:')}=$(" in PAGE
+
+
+def test_the_page_names_files_that_there_are() -> None:
+    """Everything under deploy/ is on the page."""
+    named = set(re.findall(r"deploy/([\w.-]+\w)", PAGE))
+
+    assert {each.name for each in DEPLOY.iterdir()} == named
