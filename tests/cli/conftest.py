@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -24,7 +25,11 @@ def command(tmp_path: Path, warm: tuple[str, ...]) -> Command:
 
 
 class Inside(Command):
-    """The same, run in this process: for what needs none of its own."""
+    """The same, run in this process: for what needs none of its own. ``stream`` is its standard input where that is
+    more than bytes.
+    """
+
+    stream: TextIO | None = None
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         super().__init__(place)
@@ -37,7 +42,7 @@ class Inside(Command):
         with self._monkeypatch.context() as patch:
             for name, value in {**self.environment, **environment}.items():
                 patch.setenv(name, value)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            patch.setattr(sys, "stdin", self.stream or io.TextIOWrapper(io.BytesIO(stdin)))
             self._capsys.readouterr()
             try:
                 code = run(arguments)

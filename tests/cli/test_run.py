@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import signal
+import socket
 
 import pytest
 
 import thinkback
+from tests.cli.chat.talks import asked
 from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import Inside
 from thinkback.cli.chat.drawing.look import Look
@@ -130,10 +134,32 @@ def test_json_holds_the_turn(command: Command, referee: Referee) -> None:
 
 
 def test_the_prompt_may_come_from_standard_input(command: Command, referee: Referee) -> None:
-    """``-``, or no prompt and a pipe, is read from standard input, without its last line end."""
-    for prompt in (["-"], []):
+    """Without its last line end: ``-``, no prompt and a pipe, or a pipe or file behind the prompt."""
+    for prompt, said in ((["-"], ""), ([], ""), (["Translate:"], "Translate:\n\n")):
         command("run", *prompt, *place(referee), stdin="Grüße\nan alle\n".encode())
-        assert [{"role": "user", "content": "Grüße\nan alle"}] == referee.requests[-1].body["messages"]
+        assert [{"role": "user", "content": f"{said}Grüße\nan alle"}] == referee.requests[-1].body["messages"]
+
+
+def test_what_nobody_feeds_is_not_waited_for(inside: Inside, referee: Referee, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket, as agents leave one open behind a command of theirs, is not read; of a pipe without an end it is said
+    that it is waited for.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open(theirs.fileno(), closefd=False) as inside.stream:
+        assert "waiting" not in inside("run", "Hi", *place(referee)).err
+    reading, writing = os.pipe()
+
+    class Late(io.TextIOWrapper):
+        def read(self, size: int | None = -1) -> str:
+            os.close(writing)
+            return super().read(size)
+
+    monkeypatch.setattr("thinkback.cli.run._SILENCE", 0)
+    with Late(open(reading, "rb")) as inside.stream:
+        waited = inside("run", "Ho", *place(referee))
+
+    assert "waiting for standard input" in waited.err
+    assert ["Hi", "Ho"] == asked(referee)
 
 
 def test_a_prompt_that_is_not_utf_8_is_refused_before_anything_is_stored(command: Command, referee: Referee) -> None:
@@ -324,15 +350,15 @@ def test_an_answer_that_is_none_or_not_whole_is_told(
 
 
 def test_a_thought_without_an_answer_is_continued_on_request(command: Command, referee: Referee) -> None:
-    """``--continue`` asks for the answer, and says that it does; after three times exit code 6 stays."""
+    """``--ask-again`` asks for the answer, and says that it does; after three times exit code 6 stays."""
     referee.push(Step(reasoning="I think and think", finish="length"))
     referee.push(Step(reasoning="Ah.", text="Forty-two."))
-    done = command("run", "Hi", "--continue", *place(referee))
+    done = command("run", "Hi", "--ask-again", *place(referee))
     assert (0, "Forty-two.\n") == (done.code, done.out)
     assert "continuing: the output limit was reached while the model was still reasoning" in done.err
     for _ in range(4):
         referee.push(Step(reasoning="I think and think"))
-    done = command("run", "Hi", "--continue", "--json", *place(referee))
+    done = command("run", "Hi", "--ask-again", "--json", *place(referee))
     assert (6, "") == (done.code, done.json["text"])
     assert 6 == len(referee.requests)
 

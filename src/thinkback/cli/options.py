@@ -41,6 +41,15 @@ session_option = click.option(
 )
 
 
+continue_option = click.option("--continue", "-c", "go_on", is_flag=True, help="Continue the session used last.")
+
+
+def refuse_two_sessions(session: str, go_on: bool) -> None:
+    """Raise ``click.UsageError`` where ``--session`` and ``--continue`` are both given."""
+    if session and go_on:
+        raise click.UsageError("--continue goes on in the last session; --session names another")
+
+
 def session_argument(command: Command) -> Command:
     """SESSION, or ``--session``; whichever is given is ``session``."""
     option = click.option(
@@ -247,6 +256,12 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
             "the log has no sessions yet", next_actions=("`thinkback chat` or `thinkback run` begins one",)
         )
     return sessions[0]
+
+
+def last_used(store: SessionStore) -> SessionInfo:
+    """The session used last in which something was said, sub-agents aside; without one that used last."""
+    said = (info for info in store.sessions() if info.commits and not info.is_task)
+    return next(said, None) or chosen(store, None)
 
 
 def confirm(question: str) -> None:

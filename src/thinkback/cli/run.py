@@ -7,6 +7,9 @@ closing tag may turn text into reasoning.
 from __future__ import annotations
 
 import json
+import os
+import select
+import stat
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -22,8 +25,11 @@ from thinkback.cli.options import (
     app_option,
     beside_option,
     busy_options,
+    continue_option,
     db_option,
+    existing_log,
     json_option,
+    last_used,
     log_path,
     open_log,
     opened,
@@ -31,6 +37,7 @@ from thinkback.cli.options import (
     place_in,
     place_options,
     profile_option,
+    refuse_two_sessions,
 )
 from thinkback.session.destination import Destination, check_destination, destination_of
 
@@ -53,12 +60,14 @@ _TAKEN = {
 }
 # What of the turn itself is worth a line.
 _TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
+# Seconds after which it is said that standard input is waited for.
+_SILENCE = 2.0
 _HELP = f"""\
-Send PROMPT and print the answer; reasoning is shown on standard error. `-`, or a pipe without PROMPT, reads the prompt
-from standard input.
+Send PROMPT and print the answer; reasoning is shown on standard error. A pipe or a file on standard input is appended
+to PROMPT after a blank line; with `-`, or without PROMPT, it is the prompt.
 
-Each run is a new session unless --session names one; a named session remembers its endpoint and model. --param takes
-field names of the endpoint's own dialect.
+Each run is a new session unless --session names one or --continue is given; a session remembers its endpoint and model.
+--param takes field names of the endpoint's own dialect.
 
 {DIALECTS}
 """
@@ -73,6 +82,7 @@ field names of the endpoint's own dialect.
     shell_complete=complete.sessions,
     help="Continue this session; it is created if it does not exist.",
 )
+@continue_option
 @click.option("--system", metavar="TEXT", help="Set the system prompt from now on.")
 @click.option(
     "--set",
@@ -91,7 +101,9 @@ field names of the endpoint's own dialect.
 )
 @click.option("--no-stream", is_flag=True, help="Request the whole response at once, without streaming.")
 @click.option(
-    "--continue", "goes_on", is_flag=True, help="If the model only reasons, request its answer, up to 3 times."
+    "--ask-again",
+    is_flag=True,
+    help="If the model only reasons, request its answer, up to 3 times (formerly --continue).",
 )
 @click.option("--dry-run", is_flag=True, help="Print the request body; send and store nothing.")
 @app_option
@@ -103,7 +115,11 @@ field names of the endpoint's own dialect.
 @json_option
 def run_command(prompt: str, **given: Any) -> None:
     """Ask and print."""
-    text = _prompt(prompt)
+    refuse_two_sessions(given["session"], given["go_on"])
+    text, session = _prompt(prompt), given["session"]
+    if given["go_on"]:
+        with existing_log(given["db"]) as store:
+            session = last_used(store).name
     options = {
         "system": given["system"],
         "settings": _settings(given["settings"]),
@@ -114,10 +130,10 @@ def run_command(prompt: str, **given: Any) -> None:
     if given["dry_run"]:
         from thinkback.cli.dry_run import dry_run
 
-        dry_run(given["db"], given["session"], place, _names(given), text, options, given["as_json"])
+        dry_run(given["db"], session, place, _names(given), text, options, given["as_json"])
         return
-    options["times"] = 3 if given["goes_on"] else 0
-    _ask(given["db"], given["session"], place, _names(given), text, options, given["as_json"])
+    options["times"] = 3 if given["ask_again"] else 0
+    _ask(given["db"], session, place, _names(given), text, options, given["as_json"])
 
 
 def _names(given: Mapping[str, Any]) -> Names:
@@ -325,7 +341,7 @@ def _leave(reply: Reply) -> None:
     if reply.outcome in ("max_tokens_in_reasoning", "reasoning_only"):
         terminal.note(
             "  - allow more output: --param max_tokens=4096; or ask for less effort: --set reasoning.effort=low; "
-            "or ask for its answer: --continue"
+            "or ask for its answer: --ask-again"
         )
     sys.exit(exits.code_after(reply))
 
@@ -358,17 +374,35 @@ def _fresh_name() -> str:
 
 
 def _prompt(prompt: str) -> str:
-    is_piped = not prompt and sys.stdin is not None and not sys.stdin.isatty()
-    text = sys.stdin.read().removesuffix("\n") if prompt == "-" or is_piped else prompt
-    if not text.strip():
+    """What is asked: ``prompt``, standard input, or both."""
+    said = "" if prompt == "-" else prompt
+    is_all = prompt == "-" or (not prompt and not sys.stdin.isatty())
+    read = (sys.stdin.read() if is_all else _fed()).removesuffix("\n")
+    for where, text in (("the prompt", said), ("standard input", read)):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            byte = ord(text[error.start]) & 0xFF
+            raise click.UsageError(f"{where} is not UTF-8: byte 0x{byte:02x} at character {error.start + 1}") from None
+    whole = "\n\n".join(text for text in (said, read) if text.strip())
+    if not whole:
         raise click.UsageError("the prompt is empty")
+    return whole
+
+
+def _fed() -> str:
+    """What a pipe or file on standard input holds. A terminal, a device and a socket are not read: programs that start
+    this leave them open.
+    """
     try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        where = "standard input" if prompt == "-" else "the prompt"
-        byte = ord(text[error.start]) & 0xFF
-        raise click.UsageError(f"{where} is not UTF-8: byte 0x{byte:02x} at character {error.start + 1}") from None
-    return text
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+    except OSError:  # a stream without a descriptor
+        return sys.stdin.read()
+    if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind)):
+        return ""
+    if sys.platform != "win32" and not select.select([sys.stdin], [], [], _SILENCE)[0]:
+        terminal.note("waiting for standard input to end; with < /dev/null the prompt goes alone")
+    return sys.stdin.read()
 
 
 def _settings(given: Sequence[str]) -> Mapping[str, object]:

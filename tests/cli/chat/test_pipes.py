@@ -12,6 +12,7 @@ import pytest
 import thinkback
 from tests.cli.chat.talks import asked, messages, say
 from tests.cli.command import PLACE, Command
+from tests.cli.conftest import Inside
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.slash.row import Slash
@@ -172,18 +173,23 @@ def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> 
     by_name = command("chat", "--session", "talk", stdin=b"Second\n")
     command("chat", *place(referee))  # a session in which nothing is said
     last = command("chat", "--continue", stdin=b"Third\n")
+    dry = command("run", "Fourth", "-c", "--dry-run")
+    once = command("run", "Fourth", "-c")
 
-    assert ["First", "Second", "Third"] == asked(referee)
-    assert 5 == len(messages(referee))
+    assert ["First", "Second", "Third", "Fourth"] == asked(referee)
+    assert [*messages(referee)] == dry.json["messages"]
+    assert "session talk: " in once.err
+    assert 7 == len(messages(referee))
     assert (1, 1) == (by_name.out.count("You said:"), last.out.count("You said:"))
     assert "Second" in by_name.out
     assert "Third" in last.out
-    assert ["completed"] * 3 == states(command, "talk")
+    assert ["completed"] * 4 == states(command, "talk")
 
 
-def test_continue_and_session_exclude_each_other(command: Command) -> None:
+@pytest.mark.parametrize("line", [("chat",), ("run", "Hi")])
+def test_continue_and_session_exclude_each_other(inside: Inside, line: tuple[str, ...]) -> None:
     """One of them says where to go on."""
-    done = command("chat", "--continue", "--session", "talk")
+    done = inside(*line, "--continue", "--session", "talk")
 
     assert 2 == done.code
     assert "--continue goes on in the last session" in done.err

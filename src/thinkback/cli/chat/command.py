@@ -17,9 +17,10 @@ from thinkback.cli.options import (
     app_option,
     beside_option,
     busy_options,
-    chosen,
+    continue_option,
     db_option,
     existing_path,
+    last_used,
     log_path,
     open_log,
     opened,
@@ -27,13 +28,12 @@ from thinkback.cli.options import (
     place_in,
     place_options,
     profile_option,
+    refuse_two_sessions,
 )
 from thinkback.session.destination import Destination, check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Reader
-    from thinkback.log.protocol import SessionInfo
-    from thinkback.session.store import SessionStore
 
 _HELP = """\
 Talk to a model. Reasoning and answer are streamed. Ctrl-C ends a turn and keeps everything received so far.
@@ -52,7 +52,7 @@ message, and the output is plain text: answers on standard output, reasoning on 
     shell_complete=complete.sessions,
     help="Continue this session; it is created if it does not exist.",
 )
-@click.option("--continue", "go_on", is_flag=True, help="Continue the session used last.")
+@continue_option
 @click.option("--system", metavar="TEXT", help="Set the system prompt from now on.")
 @click.option(
     "--set",
@@ -82,14 +82,13 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     from thinkback.cli.chat.keyboard import ended_in_order, silent_keys
     from thinkback.cli.referee import APP, ENDPOINT, StandIn, completed
 
-    if session and go_on:
-        raise click.UsageError("--continue goes on in the last session; --session names another")
+    refuse_two_sessions(session, go_on)
     path, asked = existing_path(db) if go_on else log_path(db), place_in(given)
     wanted = _wanted(given["settings"], given["params"])
     if not go_on and first_run.is_new(path, session, asked, app, profile):
         asked = first_run.choose(asked)
     with open_log(path, asks=True) as store:
-        known = _last(store) if go_on else store.log.find_session(session) if session else None
+        known = last_used(store) if go_on else store.log.find_session(session) if session else None
         place = completed(destination_of(store, known, store.commits(known.id) if known else (), asked, profile))
         if known and not _is_somewhere(placed(place, app or app_of(known, place), store.rulebook)):
             place = completed(first_run.choose(asked, known.name))
@@ -135,12 +134,6 @@ def _wanted(settings: Sequence[str], params: Sequence[str]) -> dict[str, object]
 
 def _is_somewhere(place: Destination) -> bool:
     return bool(place.endpoint or place.base_url)
-
-
-def _last(store: SessionStore) -> SessionInfo:
-    """The session used last in which something was said, sub-agents aside."""
-    said = (info for info in store.sessions() if info.commits and not info.is_task)
-    return next(said, None) or chosen(store, None)
 
 
 def _reader() -> Reader:
