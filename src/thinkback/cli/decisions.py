@@ -63,7 +63,7 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
             lines.append(terminal.wrap(decision.reason + reported, terminal.SHORT_HASH + 2))
     else:
         lines.append("No earlier reasoning: nothing to decide.")
-    told = [*_sums(plan), *_reported(plan), _tokens(plan), *map(control_line, plan.controls)]
+    told = [*_sums(plan), *_reported(plan), _tokens(plan), *_cached(plan), *map(control_line, plan.controls)]
     return [*lines, *map(terminal.wrap, told)]
 
 
@@ -96,6 +96,15 @@ def _tokens(plan: Plan) -> str:
     )
 
 
+def _cached(plan: Plan) -> Iterator[str]:
+    """What the request read of the provider's prompt cache, and missed."""
+    from thinkback.turn.prompt_cache import cache_use, told
+
+    said = told(cache_use(plan))
+    if said:
+        yield said
+
+
 def control_line(control: Control) -> str:
     """What became of a control that was asked for."""
     reason = f": {control.reason}" if control.reason else ""
@@ -107,7 +116,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
     """The same for programs."""
     import msgspec
 
-    target = plan.target
+    from thinkback.turn.prompt_cache import cache_use
+
+    target, cache = plan.target, cache_use(plan)
     return {
         "endpoint": target.endpoint.id,
         "base_url": target.base_url,
@@ -119,6 +130,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "messages": len(plan.messages),
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
         "counts": msgspec.structs.asdict(plan.counts),
+        "cache": {"read": cache.read, "missed": cache.missed, "collapse": cache.cause or None},
         "kept": plan.kept or None,
         "not_found": plan.remarks.get("not_found"),
         "report": {"removed": [list(entry) for entry in plan.report.removed], "edits": list(plan.report.edits)},

@@ -8,7 +8,7 @@ Promises: a state is never changed by ``extend``; from empty or step by step, th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from thinkback.compile.write import Anchor, Cache, Cursor, Loop, Output, Plain, 
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
-from thinkback.model.plan import Counts, Digests, Writer
+from thinkback.model.plan import Beginnings, Counts, Digests, Writer
 from thinkback.model.rule import Switch
 from thinkback.model.target import Decision, merge, merge_headers
 
@@ -299,6 +299,12 @@ class Request:
             sent=sent.hexdigest(),
         )
 
+    def beginnings(self, writer: Writer) -> Beginnings:
+        """Digests of every beginning of the messages, as ``digests`` has those of the whole."""
+        settled, out = self.state.out, self._out
+        plain = (plain_bytes(item, writer) for item in (*settled.plain, *out.plain))
+        return Beginnings(_running(plain), _running((*settled.carried, *out.carried)))
+
     def _rest(self) -> list[bytes]:
         """The fragments that are not settled, without those that the provider keeps."""
         skip = self._anchor.fragments
@@ -343,6 +349,16 @@ def tools_digest(tools: Sequence[Tool]) -> str:
 def _digest(hasher: hashlib._Hash, tail: Sequence[bytes]) -> str:
     hasher.update(b"".join(item + b"\n" for item in tail))
     return hasher.hexdigest()
+
+
+def _running(items: Iterable[bytes]) -> frozenset[str]:
+    """The digests of no item, of the first, of the first two ..."""
+    hasher = hashlib.sha256()
+    found = {hasher.hexdigest()}
+    for item in items:
+        hasher.update(item + b"\n")
+        found.add(hasher.hexdigest())
+    return frozenset(found)
 
 
 def added(policy: Policy, request: Request) -> Switch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -102,6 +102,13 @@ class Digests(msgspec.Struct, frozen=True):
     messages: str
     carriers: str
     sent: str
+
+
+class Beginnings(NamedTuple):
+    """Hex SHA-256 of every beginning of a request's messages, and of those among them that have reasoning."""
+
+    messages: frozenset[str]
+    carriers: frozenset[str]
 
 
 ControlState: TypeAlias = Literal["emitted", "represented", "absent", "suppressed", "unrepresentable"]

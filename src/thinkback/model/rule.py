@@ -220,6 +220,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
+    ``cache_seconds``: for so long the provider keeps the beginning of a request that nobody asked to keep for longer.
     """
 
     id: str
@@ -275,6 +276,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int = 0
     forbids: tuple[Forbidden, ...] = ()
     refusals: tuple[str, ...] = ()
+    cache_seconds: int = 0
     unconfirmed: dict[str, str] = {}
     omits: tuple[Difference, ...] = ()
     adds: tuple[Difference, ...] = ()

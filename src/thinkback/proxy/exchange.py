@@ -64,6 +64,7 @@ from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import History, Plan
+from thinkback.turn.prompt_cache import CacheUse, cache_use
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, counted_as, counts
@@ -109,6 +110,7 @@ class Exchange:
         self._sent = self._response = ""
         self._result: ReadResult | None = None
         self._is_whole = self._is_stored = False
+        self._cache = CacheUse()
         # The response to the client: whether it has begun, and how it goes on.
         self._started = False
         self._relay: Relay | None = None
@@ -164,6 +166,8 @@ class Exchange:
                 output_tokens=used.output,
                 reasoning_tokens=usage.reasoning,
                 cached_tokens=usage.cached,
+                cache_missed_tokens=self._cache.missed,
+                cache_collapse=self._cache.cause,
             )
         if result is not None and self._is_whole:
             report = msgspec.structs.replace(report, answered=result.blocks, finish=result.response.outcome)
@@ -242,6 +246,7 @@ class Exchange:
             return
         yield Judged(None)
         self._result, self._is_whole = result, True
+        self._cache = cache_use(turn.exchange.plan)
         assert self._relay is not None
         data = self._relay.end(result)
         if view.facts.streams:

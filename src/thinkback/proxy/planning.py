@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.log.erasing import END_USER
+from thinkback.model import canonical
 from thinkback.model.target import Settings, Target, merge, merge_headers
 from thinkback.proxy import losses, preserve_json, recognition
 from thinkback.proxy.events import Route
 from thinkback.proxy.request_view import Received, View
 from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
+from thinkback.turn import prompt_cache
 from thinkback.turn.own_fields import not_for
 from thinkback.turn.plan import Plan
 from thinkback.turn.translation import plan_without_refused, translate
@@ -51,6 +53,9 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> P
         remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in resumed.missing)
     if resumed.lost:
         remarks[losses.REMARK] = " ".join(resumed.lost)
+    before = prompt_cache.last_sent(resumed.earlier, plan.record().target) if resumed.earlier else None
+    if before is not None:
+        remarks[prompt_cache.REMARK] = canonical.source(before)
     streams = view.facts.streams if target.endpoint.stream_path else plan.streams
     plan = msgspec.structs.replace(
         plan,

@@ -55,6 +55,7 @@ class KnownConversation(NamedTuple):
     ``history`` ends where the conversation was seen last, ``through`` is the last message of the request in it (-1:
     none). ``copies`` are the drafts of stored responses for messages behind it. ``missing`` are (message, why) of
     answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
+    ``earlier`` is the line that the conversation was on so far, where it goes on from an earlier place or another one.
     """
 
     base: Seen | None
@@ -63,6 +64,7 @@ class KnownConversation(NamedTuple):
     copies: dict[int, list[Draft]]
     missing: tuple[tuple[int, str], ...]
     recorded: int = -1
+    earlier: Sequence[Commit] = ()
 
 
 def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
@@ -73,7 +75,10 @@ def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     history = History()
     if seen.base is not None:
         history = yield ReadHistory(seen.base.session, seen.base.head.hash)
-    return KnownConversation(seen.base, history, seen.through, _copies(seen, lines), seen.missing, seen.through)
+    copies = _copies(seen, lines)
+    last = seen.restored.get(max(seen.restored, default=-1))
+    earlier = lines[last.session, last.head.hash] if last is not None else ()
+    return KnownConversation(seen.base, history, seen.through, copies, seen.missing, seen.through, earlier)
 
 
 def find_withheld(request: Request, scope: bytes) -> Lookups[KnownConversation]:

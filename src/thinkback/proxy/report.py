@@ -13,8 +13,10 @@ from thinkback.model.commits import Draft
 class Report(msgspec.Struct, frozen=True):
     """What is known of an exchange, for a log, measures and spans. But for the last three, names and numbers alone.
 
-    ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not answer. Tokens
-    are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by reference.
+    ``cache_missed_tokens`` an earlier request had in the prompt cache, and ``cache_collapse`` says why that are so many
+    (a ``Cause``). ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not
+    answer. Tokens are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by
+    reference.
     """
 
     model: str = ""
@@ -31,6 +33,8 @@ class Report(msgspec.Struct, frozen=True):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_missed_tokens: int | None = None
+    cache_collapse: str = ""
     asked: Sequence[Draft] = ()
     answered: Sequence[Block] = ()
     finish: str = ""

@@ -49,6 +49,7 @@ class Resumed(NamedTuple):
     there, ``lost`` the responses among them that are a model's for sure; ``reattach`` says as much to the client.
     ``degraded``: the log could not be asked. ``line`` is where it is recorded, with what the client brought.
     ``unknown``: it names a response to go on from that nothing is known of, so that it cannot be answered.
+    ``earlier`` is the line that it was on so far, where it goes on from another place.
     """
 
     known: Request
@@ -60,6 +61,7 @@ class Resumed(NamedTuple):
     degraded: bool
     line: Line
     unknown: bool
+    earlier: Sequence[Commit] = ()
 
 
 def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> Lookups[Resumed]:
@@ -95,7 +97,8 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     unknown = can_know and known.previous != "" and (base is None or client.withholds)
     if unknown:
         reattach = "none; missing=1"
-    return Resumed(whole, found.history, base is not None, missing, lost, reattach, degraded, line, unknown)
+    goes_on = base is not None
+    return Resumed(whole, found.history, goes_on, missing, lost, reattach, degraded, line, unknown, found.earlier)
 
 
 def _about(view: View, known: Request) -> About:

@@ -382,7 +382,8 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
             raise
         raise _erased(commits[at].hash, erased) from error
     if is_same:
-        plan.answered(report_of(commits[at].response, commits), commits)
+        response = commits[at].response
+        plan.answered(report_of(response, commits), commits, response)
         return plan
     if erased:
         raise _erased(commits[at].hash, erased)

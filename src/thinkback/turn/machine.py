@@ -279,7 +279,8 @@ class Turn:
 
     def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
-        self._sent.plan.answered(report_of(self._sent.response, done.commits), self._history.commits)
+        response = self._sent.response
+        self._sent.plan.answered(report_of(response, done.commits), self._history.commits, response)
         self._retries = 0
         if state is not None:
             return self._finish(state, failures.broken_off(result, state), why)

@@ -15,7 +15,7 @@ from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
-from thinkback.model.plan import Control, Counts, Writer
+from thinkback.model.plan import Beginnings, Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
@@ -32,9 +32,10 @@ _SHORTEST_SECRET = 6
 _IN_PATH = ":.@-_~"
 
 
-REMARKS = frozenset({"lost", "not_found"})
+REMARKS = frozenset({"cache", "lost", "not_found"})
 """What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
-``lost`` the ids of the responses among them that a model gave.
+``lost`` the ids of the responses among them that a model gave. ``cache`` is the request that the prompt cache is judged
+by, where that stands on another line.
 """
 
 
@@ -48,6 +49,7 @@ class _Course:
         self.headers: dict[str, str] = {}
         self.credentials = Credentials({})
         self.report = Report()
+        self.response = ""
         self.commits: Sequence[Commit] = ()
 
 
@@ -145,9 +147,14 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
         """What was done with each carrier and reasoning text, in order of the log."""
         return reported(self.request.decisions(), self.report, self.course.commits)
 
-    def answered(self, report: Report, commits: Sequence[Commit]) -> None:
-        """The response came: what the provider reports belongs to the decisions."""
-        self.course.report, self.course.commits = report, commits
+    def answered(self, report: Report, commits: Sequence[Commit], response: str = "") -> None:
+        """The response of that id came: what the provider reports belongs to the decisions."""
+        self.course.report, self.course.commits, self.course.response = report, commits, response
+
+    @property
+    def answer(self) -> tuple[str, Sequence[Commit]]:
+        """The id of the response, and the line that has it; empty until it came."""
+        return self.course.response, self.course.commits
 
     @property
     def counts(self) -> Counts:
@@ -181,6 +188,10 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
         sent = {value.rpartition(" ")[2] for name, value in self.headers.items() if name.lower() in wanted}
         found = sorted(sent | self.course.credentials.secrets, key=len, reverse=True)
         return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
+
+    def beginnings(self) -> Beginnings:
+        """Digests of every beginning of what is sent, each as a record has that of the whole."""
+        return self.request.beginnings(self.writer)
 
     def record(self) -> Request:
         """The audit record of this request for the log."""

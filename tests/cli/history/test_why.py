@@ -192,3 +192,34 @@ def test_why_two_conversations_were_not_told_apart_is_told(command: Command, mon
     told = command("why").out
     assert "by message: 1: ambiguous" in told
     assert "who names the end user of a request tells them apart" in told
+
+
+def test_what_became_of_the_prompt_cache_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a gateway too, where a client that changes its first message goes on on another line."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    hits = iter((9_000, 9_000, 0, 0))
+    said = iter(("Red.", "Blue.", "Green.", "Grey."))
+
+    def answer(body: bytes) -> tuple[int, str, list[bytes]]:
+        usage = {"prompt_tokens": 9_100, "completion_tokens": 2, "prompt_cache_hit_tokens": next(hits)}
+        choice = {"index": 0, "message": {"role": "assistant", "content": next(said)}, "finish_reason": "stop"}
+        return 200, "application/json", [json.dumps({"id": "c", "choices": [choice], "usage": usage}).encode()]
+
+    made = engine(Plays(answer), {"deepseek": "http://deepseek.test"}, log=open_store(str(command.db)))
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A?"}]
+    reports = []
+    for at, text in enumerate(("B?", "C?", "D?", "E?")):
+        kept = ask(made, "openai-chat", {"model": "deepseek-v4-pro", "messages": messages})
+        reports.append(kept.notes.report)
+        messages += [kept.json["choices"][0]["message"], {"role": "user", "content": text}]
+        if at == 1:
+            messages[0] = {"role": "system", "content": "Be long."}
+        if at == 2:
+            messages[0], messages[1] = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Z?"}
+    made.logs.close()
+
+    found = [(report.cached_tokens, report.cache_missed_tokens, report.cache_collapse) for report in reports]
+    assert [(9_000, None, ""), (9_000, 0, ""), (0, 9_000, "system"), (0, 9_000, "message")] == found
+    lost = "prompt cache: 0 tokens read, 9,000 missed that an earlier request had there: an earlier message changed"
+    assert lost in " ".join(command("why").out.split())
+    assert {"read": 0, "missed": 9_000, "collapse": "message"} == command("why", "--json").json["cache"]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.exchanges import cases
 from tests.servers.gateway.harness import saying
-from tests.servers.gateway.harness.carried import Json, Minted, forgotten
-from tests.servers.gateway.harness.recordings import Asked, Client, Echo, ask_again, engine_of, is_conversation
+from tests.servers.gateway.harness.carried import Json, Minted, forgotten, is_peoples, messages_of
+from tests.servers.gateway.harness.recordings import BOOK, Asked, Client, Echo, ask_again, engine_of, is_conversation
+from thinkback.cli.wire.recorded import target_of
 from thinkback.wire.registry import FRONTS
 
 CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]
@@ -233,6 +235,38 @@ def test_what_clients_send_back_is_opened_and_goes_along_once(remembers: bool, c
                 assert alone.get(id, set()) <= differing
             assert not any(token in json.dumps(asked.sent) for token in ("tb1.", "dGIx"))
         minted.take(exchange)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("case", CONVERSATIONS, ids=IDS)
+def test_what_goes_upstream_begins_with_what_went_before(case: Json) -> None:
+    """Where a client only adds messages, a provider reads the rest from its prompt cache: message by message the same,
+    cache marks aside, on every row that may see earlier reasoning; elsewhere up to the end of the last question.
+    """
+    engine, transport = engine_of({"reasoning.includeInContext": True})
+    minted = Minted()
+    last: tuple[str, list[Json], list[Json]] | None = None
+    found = []
+    for at, exchange in enumerate(case["exchanges"]):
+        if exchange["request"] is not None and exchange["dialect"] in FRONTS:
+            asked = ask_again(engine, transport, exchange, minted)
+            target = target_of(exchange, BOOK)
+            said, sent = (_unmarked(messages_of(exchange["dialect"], body or {})) for body in (asked.said, asked.sent))
+            place = f"{target.base_url} {target.model}"
+            if last is not None and last[0] == place and said[: len(last[1])] == last[1]:
+                whole = target.rule.later != "never"
+                kept = len(last[2]) if whole else 1 + max(n for n, each in enumerate(last[2]) if is_peoples(each))
+                if sent[:kept] != last[2][:kept]:
+                    found.append(f"{case['case']}#{at}")
+            last = place, said, sent
+        minted.take(exchange)
+    assert [] == found
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unmarked(held) for key, held in value.items() if key != "cache_control"}
+    return [_unmarked(each) for each in value] if isinstance(value, list) else value
 
 
 def _expected_of(name: str, id: str) -> set[str]:

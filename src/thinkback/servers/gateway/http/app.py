@@ -336,6 +336,9 @@ def line_of(asked: RequestContext, sink: ResponseSink, took: float, ended: str) 
         "input_tokens": report.input_tokens,
         "output_tokens": report.output_tokens,
         "reasoning_tokens": report.reasoning_tokens,
+        "cached_tokens": report.cached_tokens,
+        "cache_missed_tokens": report.cache_missed_tokens,
+        "cache_collapse": report.cache_collapse,
         **{f"{phase}_seconds": seconds for phase, seconds in notes.phases.items()},
     }
 

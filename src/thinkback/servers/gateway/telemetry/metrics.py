@@ -32,6 +32,9 @@ REQUESTS = Family("thinkback_requests_total", "counter", "Requests by the client
 SECONDS = Family("thinkback_request_seconds", "histogram", "Time from the request's head to the end of its response.")
 PHASES = Family("thinkback_phase_seconds_total", "counter", "Time spent in each phase of requests.")
 TOKENS = Family("thinkback_tokens_total", "counter", "Tokens by kind, as upstreams reported them.")
+COLLAPSES = Family(
+    "thinkback_cache_collapses_total", "counter", "Requests that lost most of their prompt cache, by cause."
+)
 REATTACH = Family("thinkback_reattach_total", "counter", "Requests by what became of their earlier reasoning.")
 DEGRADED = Family("thinkback_degraded_total", "counter", "Responses given while a part was out of order.")
 ENDED = Family("thinkback_ended_early_total", "counter", "Responses that ended early, by who ended them.")
@@ -39,7 +42,7 @@ OPEN = Family("thinkback_requests_open", "gauge", "Requests that are being answe
 STREAMS = Family("thinkback_streams_open", "gauge", "Streams that are being written.")
 STARTED = Family("thinkback_started_seconds", "gauge", "When the process started, in seconds since 1970.")
 SPOOL = Family("thinkback_spool_bytes", "gauge", "Bytes of steps that wait for the store.")
-FAMILIES = (REQUESTS, SECONDS, PHASES, TOKENS, REATTACH, DEGRADED, ENDED, OPEN, STREAMS, STARTED, SPOOL)
+FAMILIES = (REQUESTS, SECONDS, PHASES, TOKENS, COLLAPSES, REATTACH, DEGRADED, ENDED, OPEN, STREAMS, STARTED, SPOOL)
 
 
 class Metrics:
@@ -73,6 +76,8 @@ class Metrics:
             self.count(PHASES, {"phase": phase}, took)
         for kind, tokens in _tokens(notes.report):
             self.count(TOKENS, {"upstream": upstream, "kind": kind}, tokens)
+        if notes.report.cache_collapse:
+            self.count(COLLAPSES, {"upstream": upstream, "cause": notes.report.cache_collapse})
         if notes.report.reattach:
             self.count(REATTACH, {"result": notes.report.reattach.partition(";")[0]})
         if notes.degraded:
@@ -141,6 +146,7 @@ def _tokens(report: Report) -> Iterator[tuple[str, int]]:
         ("output", report.output_tokens),
         ("reasoning", report.reasoning_tokens),
         ("cached", report.cached_tokens),
+        ("cache_missed", report.cache_missed_tokens),
     )
     return ((kind, tokens) for kind, tokens in kinds if tokens)
 
