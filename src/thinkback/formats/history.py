@@ -164,12 +164,15 @@ def key_of(*names: str) -> str:
     return canonical.digest("\0".join(names).encode("utf-8", "surrogatepass"))[:24]
 
 
-def placed(draft: Draft, program: str, vouched: Origin | None = None) -> Draft:
+def placed(draft: Draft, program: str, vouched: Origin | None = None, *, counts: bool = True) -> Draft:
     """A draft as it may be stored: with an origin that nothing opaque, and nothing word for word, goes back by.
 
-    ``vouched`` is the place that a person vouched for; what was written in another dialect is not from there.
+    ``vouched`` is the place that a person vouched for; what was written in another dialect is not from there. Usage
+    names the program where it ``counts``.
     """
     value = draft.value
+    if isinstance(value, Usage) and counts:
+        return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, program=program))
     if not isinstance(value, Response):
         return draft
     origin = Origin(program, "", value.origin.requested_model, value.origin.served_model)

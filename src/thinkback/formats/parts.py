@@ -116,7 +116,7 @@ def number(value: object) -> int | None:
 def counts(raw: object, counted: Any = (), **names: str) -> Usage | None:
     """Token counts of an object whose members are called ``names``; ``None`` when there are none."""
     given = members_of(raw)
-    found = {field: number(given.get(name)) for field, name in names.items()}
+    found: dict[str, Any] = {field: number(given.get(name)) for field, name in names.items()}
     if all(value is None for value in found.values()):
         return None
     return Usage(**found, counted=counted, wire=canonical.source(given))

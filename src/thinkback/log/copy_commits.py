@@ -1,7 +1,7 @@
 """Copies of commits on another line, sealed one by one, so that what points at a copied commit points at its copy.
 
-Must not: decide what is copied. What speaks of the line it was made on stays there: records of requests, and a
-checkpoint whose run is not the same run here.
+Must not: decide what is copied. What speaks of the line it was made on stays there: records of requests, that
+usage counts without one, and a checkpoint whose run is not the same run here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from thinkback.log.seal import head_of, seal
-from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Merge, Payload, Repair, Step, surviving
+from thinkback.model.commits import (
+    Annotation,
+    Commit,
+    Compaction,
+    Draft,
+    Merge,
+    Payload,
+    Repair,
+    Step,
+    Usage,
+    surviving,
+)
 
 # What is never said to a model; it may stand inside a run that a checkpoint has summarised.
 UNSAID = frozenset(
@@ -96,6 +107,8 @@ class Copies:
         """``value`` with the hashes of this line; ``None`` where nothing is left of it."""
         if isinstance(value, Annotation):
             return msgspec.structs.replace(value, target=target) if target else None
+        if isinstance(value, Usage):
+            return msgspec.structs.replace(value, program="") if value.program else value
         if isinstance(value, Repair):
             blocks = tuple(filter(None, map(self.here, value.blocks)))
             return msgspec.structs.replace(value, blocks=blocks) if blocks or not value.blocks else None

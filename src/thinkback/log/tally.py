@@ -1,7 +1,7 @@
 """What a list of sessions shows of one: its title, models, turns and tokens, counted over the commits it stored itself.
 
-Promises: counted step by step it comes to the same as over all of them at once. Copies, which have no record of a
-request, do not count twice. Must not: estimate, or read another session's commits.
+Promises: counted step by step it comes to the same as over all of them at once. Copies, which have neither the record
+of a request nor the mark of an import, do not count twice. Must not: estimate, or read another session's commits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def tally(commits: Iterable[Commit], asked: Collection[str] = ()) -> Tally:
                 models.add(_whole(value.origin.served_model or value.origin.requested_model))
             case TurnEnded():
                 turns += 1
-            case Usage() if commit.response in known:
+            case Usage() if value.program or commit.response in known:
                 tokens += (value.input or 0) + (value.output or 0)
                 reasoning += value.reasoning or 0
             case Compaction(usage=Usage() as used):

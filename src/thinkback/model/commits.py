@@ -112,6 +112,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="usag
 
     ``counted`` says what its dialect leaves out of which number: ``cache_beside_input`` where ``input`` is without
     cached tokens, ``reasoning_beside_output`` where ``output`` is without reasoning. Nothing: the rule row says it.
+    ``program`` names the program from whose history the response was imported: it counts without a request. A copy of
+    the response has none.
     """
 
     input: int | None = None
@@ -121,6 +123,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="usag
     cache_write: int | None = None
     counted: tuple[Literal["cache_beside_input", "reasoning_beside_output"], ...] = ()
     wire: str = ""
+    program: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):

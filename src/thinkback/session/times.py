@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ Time: TypeAlias = datetime | date | str | int
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_SPANS = {"h": 3_600, "d": 86_400, "w": 604_800}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -34,6 +36,12 @@ def microseconds(time: Time | None) -> int | None:
     zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     # Exact, where a float of seconds is not.
     return (zoned - _EPOCH) // _MICROSECOND
+
+
+def moment(time: Time | None, now: int) -> int | None:
+    """The same, or a time before ``now``: ``12h``, ``30d``, ``2w``."""
+    found = re.fullmatch(r"([0-9]{1,6})([hdw])", time) if isinstance(time, str) else None
+    return now - int(found[1]) * _SPANS[found[2]] * 1_000_000 if found is not None else microseconds(time)
 
 
 def ago(time: int, now: int) -> str:

@@ -6,7 +6,7 @@ Everything is read off the log. What a session forked from is not its own: a sum
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 import msgspec
 
@@ -15,6 +15,7 @@ from thinkback.model.commits import Commit, Head
 from thinkback.model.plan import Counts
 from thinkback.session import requests
 from thinkback.session.history.revisions import family as relatives
+from thinkback.session.places import NOWHERE, OWN, Place, day_of, places
 from thinkback.turn.controls import efforts
 from thinkback.turn.hints import Hint, hints
 from thinkback.turn.spending import Ledger, Spending, StepUse, TurnUse, spending
@@ -33,12 +34,35 @@ class BudgetUse(msgspec.Struct, frozen=True):
     action: str
 
 
+Facet: TypeAlias = Literal["model", "program", "project", "day", "session"]
+
+
 class StoreUsage(msgspec.Struct, frozen=True):
-    """What all sessions of a store used, and each of them by its name; ``steps`` is what that is the sum of."""
+    """What all sessions of a store used, and each of them by its name; ``steps`` is what that is the sum of, ``places``
+    says where each session is from.
+    """
 
     total: Spending
     sessions: dict[str, Spending]
     steps: dict[str, list[StepUse]] = {}
+    places: dict[str, Place] = {}
+
+    def by(self, facet: Facet, since: int = 0, program: str = "", project: str = "") -> dict[str, list[StepUse]]:
+        """The steps since a time (microseconds UTC), of a program and a project where one is named, by a facet.
+
+        Days (UTC) in order, anything else by its output, the largest first.
+        """
+        found: dict[str, list[StepUse]] = {}
+        for name, steps in self.steps.items():
+            place = self.places.get(name, NOWHERE)
+            for step in steps:
+                own = program_of(step, place)
+                if step.time >= since and program in ("", own) and project in ("", place.project):
+                    facets = {"program": own, "project": place.project, "session": name, "model": step.model}
+                    found.setdefault(facets.get(facet) or day_of(step.time) * (facet == "day"), []).append(step)
+        if facet == "day":
+            return dict(sorted(found.items()))
+        return dict(sorted(found.items(), key=lambda item: -sum(step.use.output or 0 for step in item[1])))
 
 
 class SessionUsage:
@@ -118,7 +142,10 @@ class SessionUsage:
 
 
 class Spent:
-    """The tokens of reasoning that a session has spent, read once and then followed commit by commit."""
+    """The tokens of reasoning that a session has spent, read once and then followed commit by commit.
+
+    What was imported is not spent: the budget is one of requests.
+    """
 
     def __init__(self, log: Store, info: SessionInfo) -> None:
         self._ledger = Ledger()
@@ -135,7 +162,8 @@ class Spent:
         self._ledger.take(commits[self._at :])
         self._at, self._head = len(commits), commits[-1].hash if commits else ""
         new = self._ledger.steps[self._counted :]
-        self._tokens += sum(step.use.reasoning or 0 for step in new if step.commit not in self._inherited)
+        own = (step for step in new if step.commit not in self._inherited and not step.program)
+        self._tokens += sum(step.use.reasoning or 0 for step in own)
         self._counted = len(self._ledger.steps)
         return self._tokens
 
@@ -154,7 +182,13 @@ def usage(log: Store) -> StoreUsage:
     """What all sessions used."""
     found = _each(log, log.list_sessions())
     steps = [step for steps in found.values() for step in steps]
-    return StoreUsage(spending(steps), {name: spending(steps) for name, steps in found.items()}, found)
+    where = {place.session: place for place in places(log).values()}
+    return StoreUsage(spending(steps), {name: spending(steps) for name, steps in found.items()}, found, where)
+
+
+def program_of(step: StepUse, place: Place) -> str:
+    """Who asked: what was imported is its program's; in a session that was, everything else is thinkback's."""
+    return step.program or (OWN if place.is_imported else place.program)
 
 
 def _each(log: Store, infos: Iterable[SessionInfo]) -> dict[str, list[StepUse]]:

@@ -22,8 +22,8 @@ class StepUse(msgspec.Struct, frozen=True):
     """What one response used, or a model that wrote a checkpoint's summary; ``commit`` is the hash of either.
 
     ``turn`` counts from 1, 0 is before the first message. ``model`` is the served one where it is known, ``endpoint``
-    a normalised URL and ``place`` the endpoint's id (both empty for a summary). ``time`` is microseconds UTC;
-    ``usage`` is what the provider reported.
+    a normalised URL and ``place`` the endpoint's id, or the program where it was imported (both empty for a summary).
+    ``time`` is microseconds UTC; ``usage`` is what the provider reported.
     """
 
     commit: str
@@ -35,6 +35,11 @@ class StepUse(msgspec.Struct, frozen=True):
     kind: Literal["response", "summary"] = "response"
     place: str = ""
     usage: Usage | None = None
+
+    @property
+    def program(self) -> str:
+        """The program from whose history it was imported; empty for what was asked for by way of thinkback."""
+        return self.usage.program if self.usage is not None else ""
 
 
 class TurnUse(msgspec.Struct, frozen=True):
@@ -58,8 +63,8 @@ class Spending(msgspec.Struct, frozen=True):
 class _Answer:
     """A response while its blocks are gathered."""
 
-    def __init__(self, commit: Commit, turn: int, word: str, place: str) -> None:
-        self.commit, self.turn, self.word, self.place = commit, turn, word, place
+    def __init__(self, commit: Commit, turn: int, asked: tuple[str, str] | None) -> None:
+        self.commit, self.turn, self.asked = commit, turn, asked
         self.thoughts: list[Block] = []
         self.usage: Usage | None = None
 
@@ -69,22 +74,27 @@ class _Answer:
         elif isinstance(value, Usage):
             self.usage = value
 
-    def step(self) -> StepUse:
+    def step(self) -> StepUse | None:
+        """Its use; ``None`` where neither a request nor an import says that it counts."""
+        program = self.usage.program if self.usage is not None else ""
+        if self.asked is None and not program:
+            return None
+        word, place = self.asked or ("unknown", program)
         value = self.commit.value
         model = endpoint = ""
         if isinstance(value, Response):
             model = value.origin.served_model or value.origin.requested_model
             endpoint = value.origin.endpoint
-        use = token_use(self.usage, self.thoughts, self.word)
+        use = token_use(self.usage, self.thoughts, word)
         return StepUse(
-            self.commit.hash, self.turn, self.commit.time, model, endpoint, use, place=self.place, usage=self.usage
+            self.commit.hash, self.turn, self.commit.time, model, endpoint, use, place=place, usage=self.usage
         )
 
 
 class Ledger:
     """The steps of the commits that were taken in, in order. Whole responses come in one piece.
 
-    A response counts where the record of its request stands, which copies do not have.
+    A response counts where the record of its request stands, or where it was imported; copies have neither.
     """
 
     def __init__(self) -> None:
@@ -92,6 +102,8 @@ class Ledger:
         self._prompts: list[str] = []
         self._states: dict[int, TurnState] = {}
         self._seen: set[str] = set()
+        # Where imported responses stand in the steps, by their ids.
+        self._imported: dict[str, int] = {}
         # What the rule says of reasoning tokens: of responses to come, and by the digest of the data that held it.
         self._asked: dict[str, tuple[str, str]] = {}
         self._words: dict[str, str] = {}
@@ -110,9 +122,9 @@ class Ledger:
                     self._word(value),
                     value.target.get("endpoint", "") if isinstance(value, Request) else "",
                 )
-            elif commit.kind == "response" and id in self._asked:
+            elif commit.kind == "response":
                 self._settle(answer)
-                answer = _Answer(commit, len(self._prompts), *self._asked.pop(id))
+                answer = _Answer(commit, len(self._prompts), self._asked.pop(id, None))
             elif isinstance(value, TurnEnded):
                 self._states[len(self._prompts)] = value.state
             elif isinstance(value, Compaction) and value.usage is not None:
@@ -141,8 +153,15 @@ class Ledger:
         return self._words.get(value.basis_digest, "unknown")
 
     def _settle(self, answer: _Answer | None) -> None:
-        if answer is not None:
-            self._add(answer.step(), answer.commit.hash)
+        if answer is None or (step := answer.step()) is None:
+            return
+        at = self._imported.get(answer.commit.response) if step.program else None
+        if at is None:
+            if step.program:
+                self._imported[answer.commit.response] = len(self.steps)
+            self._add(step, answer.commit.hash)
+        elif (step.use.output or 0) > (self.steps[at].use.output or 0):  # it was imported before it was whole
+            self.steps[at] = step
 
     def _add(self, step: StepUse, key: str) -> None:
         if key not in self._seen:

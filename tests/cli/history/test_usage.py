@@ -6,6 +6,8 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, Command
+from tests.cli.conftest import Inside
+from tests.formats.samples import SAMPLES
 from thinkback.session.agents.toolbox import toolbox
 from thinkback_referee import Call, Referee, Step
 
@@ -71,6 +73,29 @@ def test_cost_is_shown_where_a_price_is_known(talked: Command) -> None:
         assert all("$0.0" in line for line in shown[1:3])
     (talked.config / "prices.toml").write_text("[[price]]\n")
     assert "prices.toml: price[0]: Object missing required field" in talked("usage").err
+
+
+def test_the_whole_log_by_program_and_day_with_a_chart(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was imported counts, at the prices of where its program asks; bars are plain and fit the window."""
+    for name in ("codex", "pi"):
+        (inside.place / name).write_bytes(SAMPLES[name])
+        inside("import", str(inside.place / name), "--program", name)
+    told = inside("usage", "--by", "program", "--json").json
+    by = {row["program"]: row for row in told["by_program"]}
+    assert ({"codex", "pi"}, 0.5) == ({*by}, by["pi"]["cost_usd"])
+    assert round(3 / 7, 4) == by["codex"]["reasoning_share"]
+    assert told["total"]["output"] == sum(row["output"] for row in by.values())
+    assert [] == inside("usage", "--all", "--since", "1h", "--json").json["by_model"]
+    assert 1 == len(inside("usage", "--by", "day", "--project", "proj", "--program", "codex", "--json").json["by_day"])
+    for columns in (40, 80, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        shown = inside("usage", "--by", "program").out.splitlines()
+        at = shown.index("output: # reasoning, = the rest")
+        bars = [line.split() for line in shown[at + 1 :]]
+        assert ["codex", "pi"] == sorted(bar[0] for bar in bars)
+        assert {"#", "="} >= {*"".join(bar[1] for bar in bars)}
+        assert columns == max(map(len, shown[at:]))
+    assert 2 == inside("usage", "--by", "turn", "--since", "1d").code == inside("usage", "s", "--all").code
 
 
 def test_excessive_reasoning_is_told_with_what_to_do(command: Command, referee: Referee) -> None:

@@ -11,10 +11,28 @@ from pathlib import Path
 import pytest
 
 import thinkback
-from tests.formats.samples import CLAUDE, CODEX, SAMPLES, answered, asked, claude, codex, gave, jsonl, minted, used
+from tests.formats.samples import (
+    CLAUDE,
+    CODEX,
+    SAMPLES,
+    answered,
+    asked,
+    claude,
+    codex,
+    gave,
+    jsonl,
+    minted,
+    only,
+    used,
+)
 from thinkback.errors import NotFoundError
+from thinkback.formats.history import key_of, placed
+from thinkback.log.seal import head_of, seal
+from thinkback.model.commits import Head, Step
 from thinkback.session.exchange.histories import Gap, Took, Wanted, run, vouched
+from thinkback.session.history.children import spawn
 from thinkback.session.store import SessionStore
+from thinkback.settings.registry import IMPORTED
 
 
 @pytest.fixture
@@ -206,6 +224,42 @@ def test_only_what_is_wanted(store: SessionStore, tmp_path: Path) -> None:
     assert [] == take(store, "codex", tmp_path / "a.jsonl", since=2**60)[0]
     with pytest.raises(NotFoundError, match="there are no histories of codex"):
         take(store, "codex", tmp_path / "gone")
+
+
+def test_what_other_programs_used_counts_once(store: SessionStore, tmp_path: Path) -> None:
+    """Also where a response was imported before it was whole; a copy counts nothing, and no budget is spent."""
+    put(tmp_path, "c.jsonl", SAMPLES["codex"])
+    file = put(tmp_path, "s.jsonl", jsonl(*CLAUDE[:5], CLAUDE[6]))
+    (half,), _ = take(store, "claude-code", file)
+    file.write_bytes(jsonl(*CLAUDE))
+    (whole,), _ = take(store, "claude-code", file)
+    take(store, "codex", tmp_path / "c.jsonl")
+    found = store.usage()
+    assert half.name == whole.name
+    assert (28, 14) == (found.total.use.output, store.session(whole.name).usage.total().use.output)
+    assert store.log.summaries()[store.find(whole.name).id].tally.tokens > 0
+    assert 0 == store.session(whole.name).usage.budget().spent
+    assert ["claude-code", "codex"] == sorted(found.by("program"))
+    assert ["proj"] == [*found.by("project")]
+    assert [] == [*found.by("day", program="pi")] == [*found.by("day", project="x")] == [*found.by("day", since=2**60)]
+    copy = spawn(store.session(whole.name), "copy", inheritance="selective")
+    assert (True, 0, []) == (any(c.kind == "response" for c in copy.log()), copy.usage.total().steps, store.fsck())
+
+
+def test_usage_of_an_earlier_version_stays_as_it_is(store: SessionStore, tmp_path: Path) -> None:
+    """It does not name its program: a second import finds it, and what is added does not count either."""
+    history = only("claude-code", jsonl(*CLAUDE))
+    id, head = key_of("session", "claude-code", history.id), Head()
+    store.log.create_session(id, "earlier", history.created, None, {IMPORTED: "true"})
+    for entry in history.entries:
+        drafts = tuple(placed(draft, "claude-code", counts=False) for draft in entry.drafts)
+        commits = seal(Step("", drafts, entry.time), head)
+        store.log.append(id, entry.id, commits, head)
+        head = head_of(commits)
+    assert 0 == store.usage().total.steps
+    put(tmp_path, "s.jsonl", jsonl(*CLAUDE, claude("u2", "a4", "user", "And then?")))
+    (took,), _ = take(store, "claude-code", tmp_path)
+    assert ("earlier", 1, 0, []) == (took.name, took.commits, store.usage().total.steps, store.fsck())
 
 
 def test_names_of_a_hostile_file_become_nothing_here(store: SessionStore, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -192,9 +191,11 @@ def _import_histories(
     *,
     follow: bool,
 ) -> None:
+    from thinkback.drive.sync import now
     from thinkback.session.exchange import following, histories
+    from thinkback.session.times import moment
 
-    path, began = log_path(db), _since(since)
+    path, began = log_path(db), moment(since or None, now()) or 0
     # Looking makes no log.
     with open_log(":memory:" if dry_run and not is_log_there(path) else path) as store:
         vouched = histories.vouched(store, endpoint) if endpoint else None
@@ -239,14 +240,3 @@ def _tell_all(done: Sequence[Took], gaps: Sequence[Gap], dry_run: bool) -> None:
     for what, (count, first) in kinds.items():
         line = f", line {first.left.line}" if first.left.line else ""
         terminal.note(f"left out: {what} ({count}; first in {first.file}{line})")
-
-
-def _since(text: str) -> int:
-    """A time, or how long ago."""
-    from thinkback.drive.sync import now
-    from thinkback.session.times import microseconds
-
-    found = re.fullmatch(r"(\d{1,6})([hdw])", text)
-    if found is None:
-        return microseconds(text or None) or 0
-    return now() - int(found[1]) * {"h": 3_600, "d": 86_400, "w": 604_800}[found[2]] * 1_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from thinkback.observe.cost import Cost
     from thinkback.session.session import Session
-    from thinkback.session.usage import SessionUsage
+    from thinkback.session.usage import Facet, SessionUsage
     from thinkback.turn.spending import StepUse
     from thinkback.turn.usage import TokenUse
 
 _COLUMNS = ("input", "cached", "output", "reasoning")
+_WHOLE = ("program", "project", "day", "session")
+_BARS = 30
+"""Lines of a chart."""
 
 
 class Row(NamedTuple):
@@ -36,31 +39,93 @@ class Row(NamedTuple):
 @session_argument
 @click.option(
     "--by",
-    type=click.Choice(("model", "turn", "step", "session")),
+    type=click.Choice(("model", "turn", "step", *_WHOLE)),
     default="model",
-    help="Print a line for each model, turn, step or session.",
+    help="Print a line for each; program, project, day and session cover the whole log.",
 )
+@click.option("--all", "everything", is_flag=True, help="Cover the whole log, including imported sessions.")
 @click.option("--family", is_flag=True, help="Include all sessions of the same family of forks.")
+@click.option(
+    "--since", metavar="TIME", default="", help="Cover the whole log since a date or for a period (30d, 12h)."
+)
+@click.option("--program", metavar="NAME", default="", help="Cover only what this program requested.")
+@click.option("--project", metavar="NAME", default="", help="Cover only this project.")
 @db_option
 @json_option
-def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -> None:
-    """Show the tokens that SESSION used, counted alike for every provider; --by session shows the whole log.
+def usage_command(
+    session: str,
+    by: str,
+    everything: bool,
+    family: bool,
+    since: str,
+    program: str,
+    project: str,
+    db: str,
+    as_json: bool,
+) -> None:
+    """Show the tokens that SESSION or the whole log used, counted alike for every provider.
 
     Also shown: the cost, if the provider reports it or a price is known (your own prices: prices.toml in the
     configuration directory), the stored tokens, the tokens of the next request, and the reasoning budget if one is set.
+    For the whole log, a chart shows the output and the reasoning in it.
     """
-    if by == "session":
-        from thinkback.session.observing import costs
+    if by in ("turn", "step") and (everything or since or program or project):
+        raise click.UsageError(f"--by {by} is of one session: leave out --all, --since, --program and --project")
+    if everything or since or program or project or by in _WHOLE:
+        if session or family:
+            raise click.UsageError("this is of the whole log: leave out SESSION and --family")
+        from thinkback.drive.sync import now
+        from thinkback.session.times import moment
 
         with existing_log(db) as store:
             used = store.usage()
-        sessions = used.sessions.items()
-        rows = [Row(name, spent.use, spent.steps, costs(used.steps[name])) for name, spent in sessions]
-        whole = costs([step for steps in used.steps.values() for step in steps])
-        _show("session", rows, Row("all", used.total.use, used.total.steps, whole), [], as_json, {})
+        _show_log(used.by(cast("Facet", by), moment(since or None, now()) or 0, program, project), by, as_json)
         return
     with open_line(db, session) as found:
         show_usage(found, by, family, as_json)
+
+
+def _show_log(found: dict[str, list[StepUse]], by: str, as_json: bool) -> None:
+    """What the whole log used, a line for each, with a chart where there are several."""
+    from thinkback.session.observing import costs
+    from thinkback.turn.spending import spending
+
+    def row(name: str, steps: list[StepUse]) -> Row:
+        return Row(name, spending(steps).use, len(steps), costs(steps))
+
+    rows = [row(name or "-", steps) for name, steps in found.items()]
+    _show(by, rows, row("all", [step for steps in found.values() for step in steps]), [], as_json, {})
+    if not as_json and len(rows) > 1:
+        _draw(rows[-_BARS:] if by == "day" else rows[:_BARS])
+
+
+def _draw(rows: Sequence[Row]) -> None:
+    """A bar for each row as long as its output: the reasoning in it first, then the rest."""
+    from thinkback.cli.chat.status import short
+
+    pen, width = terminal.pen(sys.stdout), terminal.width()
+    outputs = [row.use.output or 0 for row in rows]
+    labels = [terminal.one_line(row.name, width // 3) for row in rows]
+    figures = [f"{short(output)} {_share(row.use):>4}" for row, output in zip(rows, outputs, strict=True)]
+    names, tail = max(map(terminal.columns_of, labels)), max(map(len, figures))
+    room, most = max(width - names - tail - 4, 1), max(*outputs, 1)
+    terminal.out()
+    terminal.out(pen("output: # reasoning, = the rest", "bold"))
+    for row, label, figure, output in zip(rows, labels, figures, outputs, strict=True):
+        long = -(-output * room // most)
+        thought = min(round(long * min(row.use.reasoning or 0, output) / output), long) if output else 0
+        bar = "#" * thought + "=" * (long - thought)
+        terminal.out(f"{terminal.pad(label, names)}  {bar:{room}}  {figure:>{tail}}")
+
+
+def _share(use: TokenUse) -> str:
+    """How much of the output was reasoning."""
+    share = _reasoned(use)
+    return "" if share is None else f"{share:.0%}"
+
+
+def _reasoned(use: TokenUse) -> float | None:
+    return min((use.reasoning or 0) / use.output, 1) if use.output else None
 
 
 def show_usage(session: Session, by: str = "model", family: bool = False, as_json: bool = False) -> None:
@@ -154,6 +219,8 @@ def _cells(row: Row, has_cost: bool) -> list[str]:
 def _as_json(row: Row) -> dict[str, Any]:
     use, cost = row.use, row.cost
     told = {**{name: getattr(use, name) for name in _COLUMNS}, "estimated": use.estimated}
+    share = _reasoned(use)
+    told["reasoning_share"] = None if share is None else round(share, 4)
     if cost is not None:
         told["cost_usd"] = round(cost.usd, 9) if cost.known else None
         told["cost_unknown_of"] = cost.unknown

@@ -29,7 +29,7 @@ from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
 from thinkback.log.seal import seal
 from thinkback.model import blocks
-from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step
+from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step, Usage
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import Memory, recall
 from thinkback.settings.registry import IMPORTED
@@ -215,7 +215,7 @@ class _Arriving:
             why = "it is here without --same-account: import it into another log (--db)"
             return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=why)
         # What was said of it when it was first stored goes on.
-        self._seal(created, vouched if stored is None else stored if stored.endpoint else None)
+        self._seal(created, vouched if stored is None else stored if stored.endpoint else None, counts=self._counts())
         if known is None and not dry:
             info = self._make(created)
             if info is None:
@@ -278,12 +278,18 @@ class _Arriving:
         # One that nobody could vouch for says nothing of the others.
         return next((origin for origin in origins if origin.endpoint), origins[0] if origins else None)
 
-    def _seal(self, created: int, vouched: blocks.Origin | None) -> None:
+    def _counts(self) -> bool:
+        """Whether its usage names the program: where it was stored by an earlier version, it does not."""
+        ids = {draft.response for entry in self._history.entries for draft in entry.drafts if draft.kind == "response"}
+        here = (commit.value for commit in self._known.values() if commit.response in ids)
+        return next((value.program != "" for value in here if isinstance(value, Usage)), True)
+
+    def _seal(self, created: int, vouched: blocks.Origin | None, *, counts: bool) -> None:
         """Give each entry its commits on top of those before it."""
         sealed = self._sealed
         for entry in self._history.entries:
             above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
-            drafts = [placed(draft, self._wanted.program, vouched) for draft in entry.drafts]
+            drafts = [placed(draft, self._wanted.program, vouched, counts=counts) for draft in entry.drafts]
             drafts = [_compacted(draft, above) for draft in drafts]
             commits = seal(Step("", tuple(drafts), entry.time or created), above.head)
             head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
