@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients agents agents-short load notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -188,6 +188,14 @@ $(VERCEL)/node_modules/.ready: $(VERCEL)/package.json
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.gateway_clients
 
+ONLY ?=
+
+agents: venv ## real coding agents at the referee, alone and through the gateway; kept in docs/agent-runs.md; ONLY=codex repeats one
+	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents $(if $(ONLY),--only $(ONLY))
+
+agents-short: venv ## two agents at two providers, where npm is there
+	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents --short
+
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev -o requirements/dev.txt pyproject.toml
@@ -203,6 +211,10 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--constraint requirements/runtime.txt --group pyproject.toml:notebook -o requirements/notebook.txt
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
+	@for agent in aider crewai; do \
+		uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+			--group pyproject.toml:agent-$$agent -o requirements/agent-$$agent.txt || exit 1; \
+	done
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments

@@ -6,7 +6,7 @@ import pytest
 
 from tests.referee.talk import TIME, WEATHER, Body, Client
 from thinkback_referee import Referee
-from thinkback_referee.guide import WHAT
+from thinkback_referee.guide import WHAT, guide_step
 
 SHELL = {"type": "function", "function": {"name": "run_shell", "parameters": {"type": "object", "properties": {}}}}
 
@@ -16,7 +16,7 @@ SHELL = {"type": "function", "function": {"name": "run_shell", "parameters": {"t
 )
 def test_any_question_leads_through_a_call(tools: list[object], requests: int) -> None:
     """Turn for turn; a tool that acts is not called, and notes that came back are named."""
-    with Referee(guides=True) as referee:
+    with Referee(house=guide_step) as referee:
         parameters: Body = {"model": "deepseek-v4-pro", **({"tools": tools} if tools else {})}
         client = Client(referee, "deepseek", parameters, [])
         first, second = client.ask("asdf"), client.ask("")

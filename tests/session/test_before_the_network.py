@@ -23,6 +23,7 @@ MODELS = {
     "bedrock": "us.anthropic.claude-sonnet-4-5-v1:0",
     "cohere": "command-a-reasoning-08-2025",
     "deepseek": "deepseek-v4-pro",
+    "deepseek-anthropic": "deepseek-v4-pro",
     "gemini": "gemini-3-pro",
     "gemini-interactions": "gemini-3-pro",
     "mistral": "magistral-medium-latest",
@@ -255,8 +256,8 @@ def test_strict_mode_goes_on_where_none_is_demanded(store: SessionStore, referee
     assert not any(item.get("type") == "reasoning" for item in referee.requests[-1].body["input"])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("endpoint", ["anthropic", "bedrock"])
-def test_no_tools_after_calls_are_accepted_by_claude(store: SessionStore, referee: Referee, endpoint: str) -> None:
+@pytest.mark.parametrize("endpoint", ["anthropic", "deepseek-anthropic", "bedrock"])
+def test_no_tools_after_calls_are_accepted_by_messages(store: SessionStore, referee: Referee, endpoint: str) -> None:
     """Those that were called stay offered, because the service refuses calls without definitions."""
     from thinkback_referee.bedrock import API_KEY
 
@@ -266,7 +267,7 @@ def test_no_tools_after_calls_are_accepted_by_claude(store: SessionStore, refere
     assert "You are welcome." == session.chat("Thank you.", tools=[]).text
     assert {200} == {exchange.status for exchange in referee.requests}
     body: Any = referee.requests[-1].body
-    if endpoint == "anthropic":
+    if endpoint != "bedrock":
         assert (["get_weather"], {"type": "none"}) == ([tool["name"] for tool in body["tools"]], body["tool_choice"])
         assert "The weather of a city." == body["tools"][0]["description"]
     else:

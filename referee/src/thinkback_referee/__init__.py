@@ -10,6 +10,7 @@ from .chat.judge import judge, required_indices
 from .chat.ledger import Ledger, Mint
 from .chat.profiles import PROFILES, Host, Profile, profile_for
 from .credentials import BAD_KEY
+from .guide import guide_step
 from .house import KNOWN, LOST, code_word
 from .personas import HOSTS, models_of
 from .played import read_script
@@ -58,6 +59,7 @@ __all__ = [
     "Swapped",
     "Verdict",
     "code_word",
+    "guide_step",
     "judge",
     "models_of",
     "profile_for",

@@ -17,10 +17,9 @@ from typing import Self
 from .chat import CHAT
 from .chat.ledger import Ledger
 from .credentials import clean_path, without_secrets
-from .guide import guide_step
 from .house import house_step
 from .jsons import JsonObject, as_text, compact, read_object
-from .persona import AnyPersona, Asked, L, Persona, Provider, R
+from .persona import AnyPersona, Asked, L, Persona, Provider, R, View
 from .personas import by_host, make_personas
 from .played import fitted
 from .script import HttpError, RejectCarrier, Script, Step
@@ -59,7 +58,7 @@ class Referee:
     ``script`` is consumed one step per accepted request; after it the house script answers. ``pace`` is the pause
     between stream events in seconds. ``seed`` varies code words and ids. ``report`` is called with every exchange,
     from the thread that serves it. ``drives``: the script is for agents, with patterns for names of tools (``played``).
-    ``guides``: behind the script people are answered (``guide``), not the house script.
+    ``house`` answers behind the script, and where there is none: from the conversation and the seed alone.
     """
 
     def __init__(
@@ -71,10 +70,10 @@ class Referee:
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Callable[[Exchange], None] | None = None,
         drives: bool = False,
-        guides: bool = False,
+        house: Callable[[View, int], Step] = house_step,
     ) -> None:
         self._drives = drives
-        self._house = guide_step if guides else house_step
+        self._house = house
         self._personas = make_personas()
         self._by_host = by_host(self._personas)
         self._script = deque(script or ())

@@ -122,10 +122,11 @@ class StandIn:
 
     def _start(self) -> str:
         require_referee()
-        from thinkback_referee import Referee
+        from thinkback_referee import Referee, guide_step
 
         self._started.enter_context(past_proxies())
-        referee = self._started.enter_context(Referee(pace=_PACE if sys.stdout.isatty() else 0.0, guides=True))
+        pace = _PACE if sys.stdout.isatty() else 0.0
+        referee = self._started.enter_context(Referee(pace=pace, house=guide_step))
         terminal.note("the referee answers here, which needs no key: a stand-in, not a model")
         return referee.base_url(_PLAYED)
 

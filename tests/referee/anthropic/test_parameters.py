@@ -94,6 +94,16 @@ def test_format_of_the_output_had_another_name() -> None:
     assert (400, "output_format: Extra inputs are not permitted") == verdict("claude-sonnet-4-5", **shape)
 
 
+@pytest.mark.parametrize("beta", ["mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01"])
+def test_a_message_has_an_effort_of_its_own_with_its_beta_alone(beta: str) -> None:
+    """``output_config`` of a message, as Claude Code sends it on its system messages."""
+    turn: JsonObject = {
+        "messages": [user("hi"), {"role": "system", "content": "x", "output_config": {"effort": "low"}}]
+    }
+    assert (200, "") == verdict("claude-opus-5-5", beta, **turn)
+    assert (400, "messages.1.output_config: Extra inputs are not permitted") == verdict("claude-opus-5-5", **turn)
+
+
 def test_betas_open_further_values() -> None:
     """The display `updates` needs its beta, an interleaved budget may exceed max_tokens."""
     assert (200, "") == verdict("claude-opus-5-5", UPDATES_BETA, thinking={"type": "adaptive", "display": "updates"})

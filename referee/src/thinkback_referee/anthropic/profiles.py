@@ -24,6 +24,8 @@ COUNTING_BETA = "thinking-token-count-2026-05-13"
 INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
 SHAPING_BETA = "structured-outputs-2025-11-13"
 UPDATES_BETA = "thinking-display-updates-2026-08-18"
+# An effort on a message; the second name is the one that Claude Code 2.1.330 sends.
+TURN_BETAS = frozenset({"mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01"})
 
 BETWEEN_INSTEAD = 'To turn thinking off on this model, send "thinking": {"type": "between_tools"}.'  # text unconfirmed
 

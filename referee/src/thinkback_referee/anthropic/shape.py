@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, names
 from ..verdict import Verdict
-from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, UPDATES_BETA
+from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, TURN_BETAS, UPDATES_BETA
 from .refusals import extra, refuse, required, wrong
 from .request import THINKING, Block, Caller, Request, blocks_of
 
@@ -74,10 +74,12 @@ _OTHERS = _USER_ONLY | names(
     "server_tool_use mcp_tool_use tool_reference tool_addition tool_removal compaction fallback connector_text"
 )
 _ROLES = ("user", "assistant")
+_MESSAGE = names("role content")
 
 
-def message_faults(signed: bool, late_system: bool, messages: object) -> Iterator[Verdict]:
-    """What is wrong with messages, in their order; ``signed``: thinking must carry a signature."""
+def message_faults(caller: Caller, late_system: bool, messages: object) -> Iterator[Verdict]:
+    """What is wrong with messages, in their order."""
+    known = _MESSAGE if TURN_BETAS.isdisjoint(caller.betas) else _MESSAGE | {"output_config"}
     for index, value in enumerate(as_list(messages)):
         message = as_object(value)
         role = as_text(message.get("role"))
@@ -87,7 +89,7 @@ def message_faults(signed: bool, late_system: bool, messages: object) -> Iterato
             yield wrong(f"messages.{index}.role", "'user' or 'assistant'")
         if not index and role != "user":
             yield refuse(FIRST_ROLE, "first message is not the user's")
-        yield from (extra(f"messages.{index}.{name}") for name in message if name not in ("role", "content"))
+        yield from (extra(f"messages.{index}.{name}") for name in message if name not in known)
         content = message.get("content")
         if not isinstance(content, str | list):
             yield (
@@ -99,7 +101,7 @@ def message_faults(signed: bool, late_system: bool, messages: object) -> Iterato
         if not content and not final:
             yield refuse(EMPTY_MESSAGE.format(index=index), f"empty messages.{index}")
         for block in blocks_of(index, content) if isinstance(content, list) else ():
-            yield from _block_faults(signed, role, block)
+            yield from _block_faults(caller.host.signed, role, block)
 
 
 def _block_faults(signed: bool, role: str, block: Block) -> Iterator[Verdict]:
@@ -193,7 +195,7 @@ def _answer_faults(block: Block, answered: list[Block], wanted: list[str]) -> It
 def body_faults(caller: Caller, late_system: bool, body: JsonObject) -> Iterator[Verdict]:
     """Refusals of bodies that do not have the shape of a Messages request."""
     yield from _member_faults(caller, body)
-    yield from message_faults(caller.host.signed, late_system, body["messages"])
+    yield from message_faults(caller, late_system, body["messages"])
 
 
 def _member_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
