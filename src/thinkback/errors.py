@@ -13,6 +13,7 @@ PROGRAM = "or, in a program, "
 """How a next action begins that only a program can do: commands and servers leave it out."""
 IN_A_PROGRAM = f"{PROGRAM}give"
 AGAIN = f"{PROGRAM}session.generate() asks again, with what is in the log"
+NEXT = "`thinkback why --next` shows the next one"
 WHY = f"{PROGRAM}session.why() shows what was sent and why"
 
 

@@ -36,6 +36,14 @@ def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.Monkey
         source = "a test"
 
         [[endpoint]]
+        id = "referee"
+        name = "The referee"
+        base_url = "{referee.base_url("deepseek")}"
+        headers = {{ Authorization = "Bearer any" }}
+        auth = {{ scheme = "none" }}
+        source = "a test"
+
+        [[endpoint]]
         id = "kimi"
         name = "Kimi"
         base_url = "{referee.base_url("kimi")}"

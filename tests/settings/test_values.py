@@ -171,6 +171,13 @@ def test_an_unknown_key_is_refused_with_its_nearest_names(name: str, close: str)
     assert close in str(caught.value)
 
 
+def test_the_last_part_of_a_key_alone_names_that_key() -> None:
+    """Others that are only like it are not offered beside it."""
+    with pytest.raises(SettingError) as caught:
+        find("effort")
+    assert ("reasoning.effort",) == caught.value.details["close_matches"]
+
+
 def test_a_key_like_no_other_is_refused_with_all_names() -> None:
     """Where nothing is near, the error lists what there is."""
     with pytest.raises(SettingError) as caught:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from tests.turn.playbook import Playbook, answers, begins, ends, keeps, refuses, sends
-from thinkback.errors import WHY, ProviderError
+from tests.turn.playbook import Playbook, answers, begins, breaks, ends, keeps, refuses, sends, target
+from thinkback.errors import WHY, NetworkError, ProviderError
 
 KEYS = "check the key: HOUSE_KEY"
 MODELS = "check the model name 'thinker' and the base URL https://house.example/v1"
@@ -81,3 +82,17 @@ def test_a_page_for_browsers_is_called_so_whatever_its_status(page: str, said: s
 def test_another_status_speaks_for_itself(code: int, expected: str) -> None:
     """What its text says of keys and models changes nothing."""
     assert expected == advice(code, "the api key may not use this model: not found" if code != 422 else "api key?")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "remedy"), [("referee", "start it: `thinkback referee`"), ("house", "check the address and network")]
+)
+def test_a_server_that_is_not_there_is_started_where_it_is_ours(endpoint: str, remedy: str) -> None:
+    """Of any other the address and the network may be wrong."""
+    there = target()
+    there = replace(there, endpoint=replace(there.endpoint, id=endpoint))
+    play = Playbook(at=there, max_retries=0) >> begins << keeps("user") << sends >> breaks(permanent=True)
+    play << keeps("request failed") << ends("failed", NetworkError)
+    assert play.outcome is not None
+    assert isinstance(play.outcome.error, NetworkError)
+    assert remedy == play.outcome.error.next_actions[0]

@@ -22,7 +22,9 @@ def guide_step(view: View, seed: int = 0) -> Step:
     """The next response of the guide."""
     tools = [tool for tool in view.tools if looks_up(tool)]
     if tools and not view.rounds and view.choice != "none":
-        call = Call(tools[0].name, fill_arguments(tools[0].parameters, "."))
+        # a directory is what every place has: a tool that lists it is shown at its best
+        tool = min(tools, key=lambda one: "list" not in one.name.lower())
+        call = Call(tool.name, fill_arguments(tool.parameters, "."))
         thought = f"Somebody tries this client. To show a call of a tool, I take {call.name}."
         return Step(reasoning=think(view, seed, view.rounds, thought), tool_calls=[call])
     came = f"{view.results[-1][0] or 'The tool'} has answered. " if view.results else ""

@@ -24,7 +24,11 @@ class Exit(NamedTuple):
 
 EXITS = (
     Exit(0, (), "done"),
-    Exit(FAILED, ("error",), "any other failure: a denied, capped or stalled turn, an unexpected error"),
+    Exit(
+        FAILED,
+        ("error",),
+        "any other failure: a denied, capped or stalled turn, a question answered with no, an unexpected error",
+    ),
     Exit(
         2,
         (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from thinkback.errors import AGAIN, WHY
+from thinkback.errors import AGAIN, NEXT, WHY
 
 if TYPE_CHECKING:
     from thinkback.errors import ThinkbackError
@@ -78,6 +78,7 @@ def for_shell(error: ThinkbackError, session: str) -> ThinkbackError:
     said = {
         AGAIN: f"{_quoted('chat', session=session)}, then /retry, asks again",
         WHY: f"{_quoted('why', session)} shows what was sent and why",
+        NEXT: f"{_quoted('why --next', session)} shows the next one",
     }
     error.next_actions = tuple(said.get(action, action) for action in error.next_actions)
     return error

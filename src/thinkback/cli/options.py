@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from thinkback.cli import complete, terminal
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.session.destination import Destination, open_at
 from thinkback.wire.registry import PACKAGES
 
@@ -265,7 +265,7 @@ def last_used(store: SessionStore) -> SessionInfo:
 
 
 def confirm(question: str) -> None:
-    """Ask, and go on at a yes. Raises ``click.Abort`` at a no, ``click.UsageError`` where nobody answers."""
+    """Ask, and go on at a yes. Raises ``ThinkbackError`` at a no, ``click.UsageError`` where nobody answers."""
     try:
         is_wanted = click.confirm(question, err=True)
     except click.Abort:
@@ -274,7 +274,7 @@ def confirm(question: str) -> None:
         click.echo(err=True)
         raise click.UsageError("nobody answers here: --yes does it without being asked") from None
     if not is_wanted:
-        raise click.Abort
+        raise ThinkbackError("nothing was changed")
 
 
 def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

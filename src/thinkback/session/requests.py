@@ -15,6 +15,7 @@ from thinkback.drive.approval import Approve
 from thinkback.drive.http import Timeouts
 from thinkback.drive.tools import PythonTool, inline, offered, result_text
 from thinkback.errors import (
+    NEXT,
     CorruptLogError,
     ErasedError,
     NotFoundError,
@@ -418,7 +419,7 @@ def _request_at(commits: Sequence[Commit], name: str) -> int:
     if named is None:
         raise NotFoundError(
             "the log has no request of this session: none was sent, or the program ended while it was under way",
-            next_actions=("`thinkback why --next` shows the next one",),
+            next_actions=(NEXT,),
         )
     raise NotFoundError(
         f"commit {name[:12]} is not a request, and no request of this session produced it",

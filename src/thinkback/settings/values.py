@@ -37,7 +37,8 @@ def find(name: str) -> Key:
     # only last parts are compared: with the group's name in front everything looks alike
     last = {known.rpartition(".")[2].lower(): known for known in KEYS}
     wanted = name.rpartition(".")[2].lower()
-    close = tuple(last[match] for match in difflib.get_close_matches(wanted, last, cutoff=0.7))
+    matches = [wanted] if wanted in last else difflib.get_close_matches(wanted, last, cutoff=0.7)
+    close = tuple(last[match] for match in matches)
     raise SettingError(
         f"there is no setting {shorten(name)}",
         details={"key": name, "close_matches": close},

@@ -24,6 +24,8 @@ _LONGEST_MESSAGE = 4_000
 _STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _SHOWN = "; the response came as a stream: what was shown of it, answer and reasoning, is refused with it"
 _NOT_THERE = "check the base URL and the network: a proxy, firewall or sign-in page answers in the endpoint's place"
+_REFEREE = "referee"
+"""Its endpoint is a server of our own, which a person starts."""
 _ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
 _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
@@ -65,10 +67,11 @@ def unreachable(event: NetError, target: Target) -> NetworkError:
     """The error for a request that brought nothing back."""
     kind = NetworkError if event.phase == "network" else PhaseTimeout
     server = server_of(target.base_url)
+    remedy = "start it: `thinkback referee`" if target.endpoint.id == _REFEREE else "check the address and network"
     return kind(
         f"{target.endpoint.id} at {server}: {event.message}",
         details={"phase": event.phase, "endpoint": target.endpoint.id, "server": server},
-        next_actions=("check the address and network", AGAIN),
+        next_actions=(remedy, AGAIN),
     )
 
 

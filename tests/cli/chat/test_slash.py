@@ -412,6 +412,10 @@ def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -
     say(chat, "One.", f"/export {tmp_path}/a.md", f"/export {tmp_path}/b.md --with-reasoning")
     say(chat, f"/export {tmp_path}/c --format nonsense", "/export")
     say(chat, f"/export {tmp_path}/d --format jsonl --complete", f"/export {tmp_path}/missing/e.md")
+    (tmp_path / "f.md").write_text("Mine.")
+    say(chat, f"/export {tmp_path}/f.md")
+    kept = (tmp_path / "f.md").read_text()
+    say(chat, f"/export {tmp_path}/f.md --force")
 
     shown = capsys.readouterr()
     assert "One." in (tmp_path / "a.md").read_text()
@@ -419,6 +423,9 @@ def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -
     assert "No tool is needed" in (tmp_path / "b.md").read_text()
     assert not (tmp_path / "c").exists()
     assert (tmp_path / "d").exists()
+    assert ("Mine.", True) == (kept, "One." in (tmp_path / "f.md").read_text())
+    assert f"{tmp_path}/f.md exists already\n  - --force overwrites it" in shown.err
+    assert "left out, of 3 commits: 1 reasoning block (--with-reasoning) and" in shown.err
     assert 2 == shown.err.count("usage: /export")
     assert "missing" in shown.err
     assert ["markdown"] == words(chat, "/export x --format m")
@@ -437,7 +444,8 @@ def test_export_completes_files(chat: Chat, tmp_path: Path, monkeypatch: pytest.
     assert ["kept/a.md"] == words(chat, "/export --complete kept/")
     assert ["~/kept/a.md"] == words(chat, "/export ~/kept/a")
     assert [".hidden"] == words(chat, "/export .")
-    assert ["kept/", "kept.md", "key.txt", "other", "--format"] == words(chat, "/export --with-reasoning --complete ")
+    said = "/export --with-reasoning --complete --force "
+    assert ["kept/", "kept.md", "key.txt", "other", "--format"] == words(chat, said)
     assert ["--complete"] == words(chat, "/export kept.md --with-reasoning --c")
     assert ["other"] == words(chat, "/export --format markdown o")
     assert [] == words(chat, "/export missing/")

@@ -26,7 +26,7 @@ def test_without_a_terminal_it_wants_yes(command: Command, referee: Referee) -> 
     assert "say --yes" in done.err
 
 
-@pytest.mark.parametrize(("answer", "code", "sends"), [(b"n\n", 130, False), (b"y\n", 0, True)])
+@pytest.mark.parametrize(("answer", "code", "sends"), [(b"n\n", 1, False), (b"y\n", 0, True)])
 def test_on_a_terminal_it_asks(command: Command, referee: Referee, answer: bytes, code: int, sends: bool) -> None:
     """A no ends it before anything is sent."""
     master, slave = pty.openpty()

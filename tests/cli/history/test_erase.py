@@ -14,7 +14,8 @@ def test_a_session_is_deleted(talked: Command) -> None:
     assert "would be erased" in talked("delete", "talk", "--dry-run").out
     unasked = talked("delete", "talk")
     assert (2, True) == (unasked.code, "--yes does it without being asked" in unasked.err)
-    assert 130 == talked("delete", "talk", stdin=b"n\n").code
+    declined = talked("delete", "talk", "--json", stdin=b"n\n")
+    assert (1, "nothing was changed") == (declined.code, declined.json["error"]["message"])
     assert 0 == talked("delete", "talk", "--yes").code
     assert ([], 0) == (talked("sessions", "--json").json, talked("fsck").code)
     assert 2 == talked("delete", "talk", "--yes").code

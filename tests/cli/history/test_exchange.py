@@ -32,13 +32,18 @@ def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
     plain = opaque("export", "-", "-s", "opaque")
     assert all(word not in plain.out for word in (SIGNATURE, ENCRYPTED, "A thought."))
     assert all(json.loads(line) for line in plain.out.splitlines())
-    assert "1 reasoning block left out: --with-reasoning" in plain.err
+    note = "1 reasoning block (--with-reasoning) and other parts, such as opaque values (--complete)"
+    assert plain.err.endswith(f"commits: {note}\n")
+    assert 1 == plain.err.count("left out")
     thought = opaque("export", "-", "--with-reasoning")
     assert ("A thought." in thought.out, SIGNATURE in thought.out) == (True, False)
     assert "reasoning block" not in thought.err
+    assert "commits: parts such as opaque values (--complete)\n" in thought.err
     assert SIGNATURE in opaque("export", "-", "--with-reasoning", "--with-carriers").out
-    told = opaque("export", str(opaque.place / "x.md"))
-    assert "left out: --complete keeps them" in told.err
+    assert 0 == opaque("export", str(opaque.place / "x.md")).code
+    told = opaque("export", str(opaque.place / "x.md"), "--json")
+    assert (2, "file-taken") == (told.code, told.json["error"]["kind"])
+    assert 0 == opaque("export", str(opaque.place / "x.md"), "--force").code
     assert "An answer." in (opaque.place / "x.md").read_text()
     assert "<details" in _page(opaque)
 

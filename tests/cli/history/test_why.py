@@ -8,7 +8,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import Command
-from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
 from tests.servers.gateway.harness.engines import KEY, Plays, ask, engine
 from thinkback.stores import open_store
 
@@ -46,6 +46,16 @@ def test_the_next_request_may_go_elsewhere(talked: Command) -> None:
     assert "groq" == done.json["endpoint"]
     assert {"drop"} == {decision["action"] for decision in done.json["decisions"]}
     assert "drop" in talked("why", "--next", *place).out
+
+
+def test_a_session_without_a_request_names_the_way_to_its_next(inside: Inside) -> None:
+    """By its name: the session used last may be another one by then."""
+    with thinkback.open(inside.db, rules={}, settings={}) as store:
+        store.session("by hand").reasoning("A thought.")
+    done = inside("why", "by hand")
+
+    assert 2 == done.code
+    assert f"`thinkback why --db {inside.db} --next 'by hand'` shows the next one" in done.err
 
 
 def test_what_nobody_has_confirmed_of_a_row_is_told(talked: Command) -> None:

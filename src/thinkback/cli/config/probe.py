@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import complete, exits, terminal
-from thinkback.cli.options import json_option
+from thinkback.cli.options import confirm, json_option
 from thinkback.wire.registry import CHAT, PACKAGES
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _confirm(yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError("it costs money, and nobody can be asked here: say --yes")
-    click.confirm("Go on?", abort=True, err=True)
+    confirm("Go on?")
 
 
 def _tell_ask(ask: Ask) -> None:

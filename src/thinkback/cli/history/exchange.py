@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import click
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
 from thinkback.cli.progress import progress_line
+from thinkback.errors import FileTakenError
 from thinkback.formats.registry import MODULES
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 @click.option("--with-carriers", is_flag=True, help="Include opaque values.")
 @click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
 @click.option("--complete", is_flag=True, help="Include everything, for a copy of your own.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @db_option
 @json_option
 def export_command(
@@ -48,6 +51,7 @@ def export_command(
     with_carriers: bool,
     with_history: bool,
     complete: bool,
+    force: bool,
     db: str,
     as_json: bool,
 ) -> None:
@@ -61,6 +65,8 @@ def export_command(
     with existing_log(db) as store:
         if file != "-" and not session and not form and store.log.find_session(file) is not None:
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
+
+        refuse_taken(file, force)
 
         def export(with_reasoning: bool) -> Exported:
             with progress_line("exporting") as progress:
@@ -78,13 +84,11 @@ def export_command(
 
         done = export(with_reasoning)
         asks = done.reasoning and file != "-" and not as_json and sys.stdin.isatty() and sys.stderr.isatty()
-        if asks and click.confirm(f"{_kept_back(done)}. Write them too?", err=True):
+        if asks and click.confirm(
+            f"{terminal.plural(done.reasoning, 'reasoning block')} left out. Write them too?", err=True
+        ):
             done = export(True)
-    if done.reasoning:
-        terminal.note(f"{_kept_back(done)}: --with-reasoning")
-    if file == "-":
-        return
-    if as_json:
+    if as_json and file != "-":
         terminal.print_json(
             {
                 "sessions": done.sessions,
@@ -93,20 +97,31 @@ def export_command(
                 "reasoning_left_out": done.reasoning,
             }
         )
-        return
-    print_exported(done, file)
+    elif file != "-":
+        print_exported(done, file)
+    tell_left_out(done)
 
 
-def _kept_back(done: Exported) -> str:
-    return f"{terminal.plural(done.reasoning, 'reasoning block')} left out"
+def refuse_taken(file: str, force: bool) -> None:
+    """Raise ``FileTakenError`` where ``file`` is one that is there already, unless ``force`` allows to overwrite it."""
+    if not force and os.path.isfile(file):
+        raise FileTakenError(f"{file} exists already", details={"path": file}, next_actions=("--force overwrites it",))
 
 
 def print_exported(done: Exported, file: str) -> None:
-    """How much went to ``file``, and whether something stayed."""
+    """How much went to ``file``."""
     terminal.out(f"{terminal.plural(done.sessions, 'session')}, {terminal.plural(done.commits, 'commit')} to {file}")
-    if done.left_out:
-        commits = terminal.plural(done.left_out, "commit")
-        terminal.note(f"reasoning or opaque values of {commits} were left out: --complete keeps them")
+
+
+def tell_left_out(done: Exported) -> None:
+    """What stayed here, and the option that includes it."""
+    if not done.left_out:
+        return
+    parts = "parts such as opaque values (--complete)"
+    if done.reasoning:
+        thought = terminal.plural(done.reasoning, "reasoning block")
+        parts = f"{thought} (--with-reasoning) and other parts, such as opaque values (--complete)"
+    terminal.note(f"left out, of {terminal.plural(done.left_out, 'commit')}: {parts}")
 
 
 @click.command("import", short_help="Read sessions from a file, or from another program's histories.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import complete, terminal
+from thinkback.cli import complete, hints, terminal
 from thinkback.cli.decisions import as_json as plan_json
 from thinkback.cli.decisions import decision_lines, target_lines
 from thinkback.cli.options import (
@@ -21,6 +21,7 @@ from thinkback.cli.options import (
     place_in,
     place_options,
 )
+from thinkback.errors import NotFoundError
 from thinkback.session.destination import Destination, check_destination, destination_of
 from thinkback.session.transcripts.wording import first_words
 
@@ -75,7 +76,10 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
         if of_next:
             place = destination_of(store, info, store.commits(info.id), place)
             check_destination(place, store.rulebook)
-        plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
+        try:
+            plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
+        except NotFoundError as error:
+            raise hints.for_shell(error, info.name) from None
     which = "next" if of_next else "last"
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})

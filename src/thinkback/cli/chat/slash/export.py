@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 COMPACT = "compact [--dry-run] [--tail N] [STRATEGY]"
-EXPORT = "export FILE [--format FORMAT] [--with-reasoning] [--complete]"
+EXPORT = "export FILE [--format FORMAT] [--with-reasoning] [--complete] [--force]"
 REASONING = "reasoning TEXT"
 _STRATEGIES = ("deterministic", "model", "sliding_window", "tool_results", "middle_out")
 
@@ -59,19 +59,20 @@ def _tail(given: list[str]) -> int | None:
 
 def export(chat: Chat, rest: str) -> None:
     """Write this session to a file."""
-    from thinkback.cli.history.exchange import FORMATS, print_exported
+    from thinkback.cli.history.exchange import FORMATS, print_exported, refuse_taken, tell_left_out
 
-    given = words(rest, EXPORT, 1, 5)
+    given = words(rest, EXPORT, 1, 6)
     form = ""
     if "--format" in given[:-1]:
         at = given.index("--format")
         form = given[at + 1]
         del given[at : at + 2]
-    options = {"--with-reasoning", "--complete"} & set(given)
+    options = {"--with-reasoning", "--complete", "--force"} & set(given)
     files = [word for word in given if word not in options]
     if len(files) != 1 or files[0].startswith("--") or (form and form not in FORMATS):
         raise click.UsageError(f"usage: /{EXPORT}; formats are {', '.join(FORMATS)}")
     file = os.path.expanduser(files[0])
+    refuse_taken(file, "--force" in options)
     with working("exporting"):
         done = chat.store.export(
             file,
@@ -81,6 +82,7 @@ def export(chat: Chat, rest: str) -> None:
             complete="--complete" in options,
         )
     print_exported(done, terminal.clean(file))
+    tell_left_out(done)
 
 
 def reasoning(chat: Chat, rest: str) -> None:
@@ -101,7 +103,7 @@ def _export(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
     if before and before[-1] == "--format":
         return FORMATS
-    return [word for word in ("--format", "--with-reasoning", "--complete") if before and word not in before]
+    return [word for word in ("--format", "--with-reasoning", "--complete", "--force") if before and word not in before]
 
 
 def _file(before: Sequence[str], begun: str) -> Iterable[str]:
