@@ -160,12 +160,20 @@ def _filters(log: Built, chance: random.Random) -> Query:
     )
 
 
+def _project(log: Built, chance: random.Random) -> Query:
+    """A common word in the sessions of a project: a tenth of all."""
+    word = vocabulary().words[chance.randrange(30)]
+    sessions = range(0, log.blocks, PER_SESSION)
+    return Query(word, kinds=("reasoning",), owners=tuple(f"s{at}" for at in sessions if at // PER_SESSION % 10 == 0))
+
+
 KINDS: dict[str, Callable[[Built, random.Random], Query]] = {
     "common": _common,
     "rare": _rare,
     "phrase": _phrase,
     "filtered": _filtered,
     "filters": _filters,
+    "project": _project,
 }
 
 

@@ -410,6 +410,7 @@ queries = st.builds(
     min_tokens=st.none() | st.integers(-1, 20),
     max_tokens=st.none() | st.integers(-1, 20),
     limit=st.integers(0, 5) | st.just(50),
+    owners=st.none() | st.lists(st.sampled_from(["s", "t", "u"]), max_size=2).map(tuple),
 )
 
 

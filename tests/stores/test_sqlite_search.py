@@ -186,14 +186,15 @@ def test_reasoning_keeps_its_share_of_what_was_counted(store: LogStore) -> None:
 
 
 def test_more_labels_than_are_asked_for_one_by_one(store: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where very many combinations of models and tools fit, entries are looked at instead."""
+    """Where very many combinations of models and tools fit, or sessions, entries are looked at instead."""
     fill(store, "s", [step(*answer(ThinkingBlock("blue"), ToolCall("1", f"t{n}", "{}"), model="m")) for n in range(9)])
     catch_up(store)
     queries = [Query("blue", model="m"), Query(kinds=("reasoning",), model="m"), Query(model="m", min_tokens=1)]
+    queries.append(Query("blue", owners=("s", "gone")))
     expected = [store.search.find(query) for query in queries]
-    monkeypatch.setattr(sqlite_search, "MOST_LABELS", 3)
+    monkeypatch.setattr(sqlite_search, "MOST_LABELS", 0)
     assert expected == [store.search.find(query) for query in queries]
-    assert [9, 9, 18] == [len(hits) for hits in expected]
+    assert [9, 9, 18, 9] == [len(hits) for hits in expected]
 
 
 def test_two_programs_fill_one_index(store: LogStore, log: Path) -> None:

@@ -100,7 +100,8 @@ class Query(msgspec.Struct, frozen=True):
     same response called after it (of a call or result: its own); ``model`` the served or requested model. ``priority``
     is what was said last of the commit, on whatever branch, else what its content type says, else ``NORMAL``.
     ``since`` is inside, ``until`` is not; times are microseconds UTC. ``tokens`` are the commit's own, estimated.
-    ``before`` is the ``arrival`` of the last hit of the page before.
+    ``before`` is the ``arrival`` of the last hit of the page before. ``owners`` are ids of sessions: what they stored
+    themselves, as ``Hit.session`` says; ``None`` for any.
     """
 
     text: str = ""
@@ -115,6 +116,7 @@ class Query(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     limit: int = 50
     before: int | None = None
+    owners: tuple[str, ...] | None = None
 
 
 class Hit(msgspec.Struct, frozen=True):

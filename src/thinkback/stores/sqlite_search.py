@@ -5,8 +5,9 @@ Promises: an index that is damaged is made again. Must not: know what a payload 
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
@@ -52,6 +53,11 @@ WITH RECURSIVE reached (segment, position) AS (
     WHERE g.parent_segment IS NOT NULL
 )
 SELECT segment, max(position) FROM reached GROUP BY segment
+"""
+# The segments of those who own what is in them.
+_OWNED = f"""
+SELECT g.segment FROM segments AS g JOIN sessions AS s ON s.session = g.session
+WHERE {OWNER} IN (SELECT value FROM json_each(?))
 """
 
 
@@ -156,10 +162,17 @@ def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, 
     kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM search_labels")]
     labels = _labels(db, query)
     is_few = labels is None or len(labels) <= MOST_LABELS
-    match, bounds = match_expression(query, wanted, kinds, reached, labels if is_few else None), _bounds(db, query)
+    segments: Iterable[int] | None = reached
+    conditions = [(text, value) for text, value in _conditions(query) if value is not None]
+    if query.owners is not None:
+        owned = {segment for (segment,) in db.execute(_OWNED, (canonical.encode(query.owners).decode(),))}
+        segments = owned if reached is None else owned & {*reached}
+        if len(segments) > MOST_LABELS:
+            conditions.append(("c.segment IN (SELECT value FROM json_each(?))", json.dumps(sorted(segments))))
+            segments = None
+    match, bounds = match_expression(query, wanted, kinds, segments, labels if is_few else None), _bounds(db, query)
     if match is None or bounds is None:
         return
-    conditions = [(text, value) for text, value in _conditions(query) if value is not None]
     if not is_few:
         conditions.append(("e.label IN (SELECT value FROM json_each(?))", canonical.encode(labels).decode()))
     if match:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.command import Command
 from tests.cli.conftest import Inside
+from tests.formats.samples import SAMPLES
 
 
 def test_reasoning_is_found_by_its_words(talked: Command) -> None:
@@ -30,6 +31,27 @@ def test_nothing_found_and_bad_filters(talked: Command) -> None:
     assert 2 == talked("search", "x", "--since", "soon").code
     assert 2 == talked("search", "x", "-s", "gone").code
     assert 0 == talked("search", '"unbalanced AND ( NEAR * ^').code
+
+
+def test_what_other_programs_said_is_found_by_program_and_project_and_opened(inside: Inside) -> None:
+    """Behind the title of its session; facets count; ``--open`` shows the conversation from the hit on."""
+    for name in ("codex", "gemini-cli", "pi"):
+        (inside.place / name).write_bytes(SAMPLES[name])
+        inside("import", str(inside.place / name), "--program", name)
+    (hit,) = inside("search", "list them", "--reasoning", "--program", "gemini-cli", "--json").json
+    assert ("gemini-cli", "Which file?", None) == (hit["program"], hit["title"], hit["project"])
+    assert [] == inside("search", "list", "--reasoning", "--program", "pi", "--json").json
+    assert ["proj: Which file?"] == inside("search", "notes.txt", "--project", "proj", "-n", "1").out.splitlines()[:1]
+    found = inside("search", "notes.txt", "--project", "proj", "--facets", "--json").json
+    assert (found["hits"], {"proj": found["hits"]}) == (sum(found["program"].values()), found["project"])
+    assert {"codex", "pi"} == {*found["program"]}
+    shown = inside("search", "notes.txt", "--facets").out.splitlines()
+    assert ["program", "model", "project", "day"] == [line for line in shown[1:] if not line.startswith(" ")]
+    opened = inside("search", "notes.txt", "--kind", "assistant", "--program", "pi", "--open").out
+    assert "proj: Which file?: from commit" in opened.splitlines()[0]
+    assert ("notes.txt" in opened, "Let me look." in opened) == (True, False)
+    assert "nothing was found" in inside("search", "notes.txt", "--program", "none", "--open", "3").err
+    assert 2 == inside("search", "notes.txt", "--open", "--facets").code
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])

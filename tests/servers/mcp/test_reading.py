@@ -10,6 +10,7 @@ import pytest
 import thinkback
 from tests.cli.conftest import ENCRYPTED
 from thinkback.errors import ThinkbackError
+from thinkback.log.protocol import About
 from thinkback.model.blocks import Carrier, Media, Origin, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Draft, Failure, Response
 from thinkback.servers.mcp import reading
@@ -150,6 +151,14 @@ def test_a_phrase_a_model_a_tool_and_a_time_narrow_a_search(store: SessionStore)
     assert (1, 0) == (found(model="served"), found(model="other"))
     assert (0, 1) == (found(since="2100-01-01"), found(until="2100-01-01"))
     assert (1, 0) == (found(session="s"), found(tool="none"))
+    assert (1, 0, 0) == (found(since="30d"), found(program="codex"), found(project="p"))
+    store.log.describe(store.find("s").id, About("codex", "p"))
+    (hit,) = reading.search_reasoning(store, SearchReasoning("cat", program="codex", project="p"))["hits"]
+    assert ("s", "a red cat", "codex", "p") == tuple(hit[name] for name in ("session", "title", "program", "project"))
+    counted = reading.search_reasoning(store, SearchReasoning("cat", everything=True, facets=True))
+    assert (2, False, {"codex": 2}, {"p": 2}) == tuple(
+        counted[name] for name in ("counted", "newest_only", "program", "project")
+    )
 
 
 def test_a_commit_is_read_in_pieces(store: SessionStore) -> None:

@@ -49,8 +49,11 @@ class MemorySearch:
                     break
                 if reached is not None and reached.get(id(place.segment), -1) < place.position:
                     continue
+                owner = self._owner(place.segment.session)
+                if query.owners is not None and owner not in query.owners:
+                    continue
                 if searching.fits(entry, query) and searching.holds(said, wanted):
-                    hits.append(searching.hit(self._owner(place.segment.session), entry, wanted))
+                    hits.append(searching.hit(owner, entry, wanted))
             return hits
 
     def rebuild(self) -> None:

@@ -11,9 +11,14 @@ import click
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, json_option
 from thinkback.cli.progress import progress_line
+from thinkback.session.places import NOWHERE, Place, places
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import Hit
+    from thinkback.session.store import SessionStore
+
+_FACETS = 10
+"""Values of a facet that are shown."""
 
 
 @click.command("search", short_help="Search messages and reasoning.")
@@ -33,54 +38,154 @@ if TYPE_CHECKING:
     type=click.Choice(("skip", "normal", "important", "pinned")),
     help="Find only commits annotated with this priority.",
 )
+@click.option("--program", default="", metavar="NAME", help="Find only commits of this program's sessions.")
+@click.option("--project", default="", metavar="NAME", help="Find only commits of this project's sessions.")
 @click.option(
-    "--since", metavar="TIME", help="Find only commits from this time on: 2026-07-01 or 2026-07-01T12:30:00Z."
+    "--since", metavar="TIME", help="Find only commits from this time on: 2026-07-01, 2026-07-01T12:30:00Z or 30d, 12h."
 )
 @click.option("--until", metavar="TIME", help="Find only commits before this time.")
 @click.option("--min-tokens", type=click.IntRange(min=0), metavar="N", help="Minimum length in tokens (estimated).")
 @click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Maximum length in tokens (estimated).")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Maximum number of results."
+    "-n",
+    "--limit",
+    "limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of results.",
+)
+@click.option("--facets", "counted", is_flag=True, help="Count the results by program, model, project and day instead.")
+@click.option(
+    "--open",
+    "opened",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value="1",
+    metavar="[N]",
+    help="Show the conversation from result N (default: 1) on, in the pager of `thinkback log`.",
 )
 @click.option(
     "--session", "-s", shell_complete=complete.sessions, default="", metavar="NAME", help="Search only this session."
 )
 @db_option
 @json_option
-def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, limit: int, **given: Any) -> None:
+def search_command(
+    text: str,
+    reasoning: bool,
+    session: str,
+    db: str,
+    as_json: bool,
+    limit: int,
+    counted: bool,
+    opened: int | None,
+    **given: Any,
+) -> None:
     """Find the commits that contain all words of TEXT, newest first. Words in double quotes must be adjacent."""
+    from thinkback.session.history.search import COUNTED, facets
+
+    if opened is not None and (counted or as_json):
+        raise click.UsageError("--open shows a conversation: leave out --facets and --json")
     filters = {name: value for name, value in given.items() if value not in (None, "", ())}
+    limit = COUNTED if counted else max(limit, opened or 0)
     with existing_log(db) as store:
-        names = {info.id: info.name for info in store.sessions()}
+        where = places(store.log)
         look = store.find_reasoning if reasoning else store.search
         # one more than is shown, to know whether there are more
         with progress_line("filling the index") as progress:
-            hits = [each.hit for each in look(text, session=session, progress=progress, limit=limit + 1, **filters)]
-    if as_json:
-        shown = hits[:limit]
-        terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in shown])
+            found = look(text, session=session, progress=progress, limit=limit + 1, **filters)
+        if opened is not None and len(found) >= opened:
+            _open(store, found[opened - 1].hit, where)
+            return
+    hits = [each.hit for each in found]
+    if counted:
+        _print_facets(facets(found[:limit], where), len(found[:limit]), as_json)
+    elif as_json:
+        terminal.print_json([{**_as_json(hit), **_place_json(hit, where)} for hit in hits[:limit]])
     else:
-        print_hits(hits[:limit], names)
+        print_hits(hits[:limit], where)
     if len(hits) > limit:
-        terminal.note(f"the newest {limit} are shown, and there are more: --limit {limit * 5} shows up to {limit * 5}")
+        more = "" if counted else f": --limit {limit * 5} shows up to {limit * 5}"
+        terminal.note(f"the newest {limit} are {'counted' if counted else 'shown'}, and there are more{more}")
 
 
-def print_hits(hits: Sequence[Hit], names: Mapping[str, str]) -> None:
-    """What was found, with an excerpt each; ``names`` are those of sessions by id."""
+def _open(store: SessionStore, hit: Hit, where: Mapping[str, Place]) -> None:
+    """The conversation from the message that was found on, as ``log`` shows it."""
+    from thinkback.session.transcripts.printing import pprint
+
+    session, commit = store.log.find_commit(hit.hash, hit.session)
+    lines = (store.log.read(session, branch=branch.name) for branch in store.log.refs.list(session))
+    line = next(
+        (line for line in lines if any(each.hash == commit.hash for each in line)),
+        None,
+    ) or store.log.read_to(session, commit.hash)
+    at = next(
+        at
+        for at, each in enumerate(line)
+        if each.hash == commit.hash or (each.kind == "response" and each.response == commit.response)
+    )
+    page = terminal.Page()
+    place = where.get(session, NOWHERE)
+    name = terminal.clean(" ".join(filter(None, (place.session, _titled(place)))))
+    page.write(terminal.pen(page)(f"{name}: from commit {terminal.short(line[at].hash)} on", "bold") + "\n")
+    pprint(line[at:], "chat", page, line)
+    terminal.show(page.getvalue())
+
+
+def _print_facets(found: Mapping[str, Mapping[str, int]], hits: int, as_json: bool) -> None:
+    """How many hits are of each program, model, project and day."""
+    if as_json:
+        terminal.print_json({"hits": hits, **{facet: dict(counts) for facet, counts in found.items()}})
+        return
     pen = terminal.pen(sys.stdout)
+    terminal.out(terminal.plural(hits, "result"))
+    for facet, counts in found.items():
+        terminal.out(pen(facet, "bold"))
+        shown = sorted(counts.items(), reverse=True) if facet == "day" else [*counts.items()]
+        rows = [
+            (terminal.one_line(name or "-", terminal.width() - 14), f"{count:,}") for name, count in shown[:_FACETS]
+        ]
+        for line in terminal.table(rows, right=(1,)):
+            terminal.out(f"  {line}")
+        if len(shown) > _FACETS:
+            terminal.out(pen(f"  and {len(shown) - _FACETS} more", "dim"))
+
+
+def print_hits(hits: Sequence[Hit], where: Mapping[str, Place]) -> None:
+    """What was found, with an excerpt each, behind what its session is about; ``where`` sessions are from, by id."""
+    pen, last = terminal.pen(sys.stdout), ""
     for hit in hits:
         thought = hit.kind == "reasoning"
         kind = terminal.pad("[reasoning]" if thought else hit.kind, 12)
-        place = terminal.clean(names.get(hit.session, hit.session))
+        place = where.get(hit.session, NOWHERE)
         by = f"  {terminal.clean(hit.model)}" if hit.model else ""
         then = f" -> {terminal.clean(hit.tool)}" if hit.tool else ""
-        head = f"{kind}  {terminal.clock(hit.time)}  {place}{by}{then}"
+        if hit.session != last and (about := _titled(place)):
+            terminal.out(pen(terminal.one_line(about, terminal.width()), "bold"))
+        last = hit.session
+        head = f"{kind}  {terminal.clock(hit.time)}  {terminal.clean(place.session or hit.session)}{by}{then}"
         terminal.out(
             f"{pen(terminal.short(hit.hash), 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
         )
         terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
     if not hits:
         terminal.note("nothing was found")
+
+
+def _titled(place: Place) -> str:
+    """Project and title of a session."""
+    return ": ".join(filter(None, (place.project, place.title)))
+
+
+def _place_json(hit: Hit, where: Mapping[str, Place]) -> dict[str, object]:
+    place = where.get(hit.session, NOWHERE)
+    return {
+        "session": place.session or hit.session,
+        "title": place.title or None,
+        "program": place.program,
+        "project": place.project or None,
+    }
 
 
 def _as_json(hit: Hit) -> dict[str, object]:

@@ -21,7 +21,8 @@ from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
-from thinkback.session.history.search import Filters, SearchHit
+from thinkback.session.history.search import COUNTED, Filters, SearchHit, facets
+from thinkback.session.places import NOWHERE, Place, places
 from thinkback.session.store import SessionStore
 from thinkback.session.transcripts.ink import iso
 from thinkback.turn.plan import Plan
@@ -59,14 +60,19 @@ class SearchReasoning(msgspec.Struct, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description='Words that must all be there; "words in quotes" side by side.')] = ""
     model: Annotated[str, Meta(description="The model that reasoned, as asked for or as served.")] = ""
     tool: Annotated[str, Meta(description="A tool that the same response called afterwards.")] = ""
-    since: Annotated[str, Meta(description="From this time on: 2026-07-01 or 2026-07-01T12:30:00Z.")] = ""
+    since: Annotated[str, Meta(description="From this time on: 2026-07-01, 2026-07-01T12:30:00Z, or 30d, 12h.")] = ""
     until: Annotated[str, Meta(description="Before this time.")] = ""
+    program: Annotated[str, Meta(description="Only sessions of this program, such as codex or claude-code.")] = ""
+    project: Annotated[str, Meta(description="Only sessions of this project: the name of its folder.")] = ""
     session: Annotated[str, Meta(description="Only in this session, by name or id; empty for all.")] = ""
     everything: Annotated[bool, Meta(description="Also in messages, calls and results, not in reasoning alone.")] = (
         False
     )
     limit: Annotated[int, Meta(ge=1, le=50, description="At most so many.")] = 10
     before: Annotated[int, Meta(ge=0, description="next_before of the page before; 0 for the first.")] = 0
+    facets: Annotated[
+        bool, Meta(description="Instead of hits, how many there are by program, model, project and day.")
+    ] = False
 
 
 class ReadSession(msgspec.Struct, forbid_unknown_fields=True):
@@ -126,12 +132,21 @@ def search_reasoning(store: SessionStore, asked: SearchReasoning) -> Json:
         filters["since"] = asked.since
     if asked.until:
         filters["until"] = asked.until
-    if asked.before:
+    if asked.program:
+        filters["program"] = asked.program
+    if asked.project:
+        filters["project"] = asked.project
+    if asked.facets:
+        filters["limit"] = COUNTED
+    elif asked.before:
         filters["before"] = SearchHit(store.log, Hit("", "", "", 0, "", "", "", 0, "", asked.before))
     look = store.search if asked.everything else store.find_reasoning
-    hits = [found.hit for found in look(asked.text, session=asked.session, **filters)]
-    names = {info.id: info.name for info in store.sessions()}
-    told: Json = {"hits": [{**_hit(hit), "session": names.get(hit.session, hit.session)} for hit in hits]}
+    found = look(asked.text, session=asked.session, **filters)
+    where = places(store.log)
+    if asked.facets:
+        return {"counted": len(found), "newest_only": len(found) == COUNTED, **facets(found, where)}
+    hits = [each.hit for each in found]
+    told: Json = {"hits": [{**_hit(hit), **_place(hit, where.get(hit.session, NOWHERE))} for hit in hits]}
     if len(hits) == asked.limit:
         told["next_before"] = hits[-1].arrival
     return told
@@ -217,6 +232,11 @@ def _session(info: SessionInfo) -> Json:
         "updated": iso(info.updated),
     }
     return told | {key: said for key, said in (("parent", info.parent), ("purpose", info.purpose)) if said}
+
+
+def _place(hit: Hit, place: Place) -> Json:
+    said = (("title", place.title), ("program", place.program), ("project", place.project))
+    return {"session": place.session or hit.session, **{key: value for key, value in said if value}}
 
 
 def _hit(hit: Hit) -> Json:

@@ -6,28 +6,34 @@ A search sees what was stored before it: it fills the index first, in transactio
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
 
+from thinkback.drive.sync import now
 from thinkback.errors import ThinkbackError
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Hit, Query, Store
 from thinkback.model.commits import Commit, Kind, Priority
-from thinkback.session.times import Time, microseconds
+from thinkback.session.places import NOWHERE, Place, day_of, places
+from thinkback.session.times import Time, moment
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation
 
 # Commits in a transaction of the index: few enough that nobody waits long for it.
 BATCH = 2000
+COUNTED = 10_000
+"""Hits, the newest, that are counted by facets."""
 
 
 class Filters(TypedDict, total=False):
     """What a search may be narrowed by; all that is given must hold.
 
     ``kinds`` are those of commits (``reasoning``, ``user``, ``tool_call`` ...); ``model`` is the served or requested
-    one; ``tool`` one that the same response called after it (of a call or result: its own). ``since`` is inside,
-    ``until`` is not: a ``datetime``, ISO 8601 text (UTC where it names no zone), or microseconds UTC.
+    one; ``tool`` one that the same response called after it (of a call or result: its own). ``program`` and
+    ``project`` are those of sessions. ``since`` is inside, ``until`` is not: a ``datetime``, ISO 8601 text (UTC where
+    it names no zone), a time before now (``30d``, ``12h``, ``2w``), or microseconds UTC.
     Tokens are estimated. ``before`` is the last hit of the page before this one, of at most ``limit`` (50) hits.
     """
 
@@ -41,6 +47,8 @@ class Filters(TypedDict, total=False):
     max_tokens: int | None
     limit: int
     before: SearchHit | None
+    program: str
+    project: str
 
 
 class SearchHit:
@@ -85,14 +93,35 @@ def search(
     log: Store, text: str = "", session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
 ) -> list[SearchHit]:
     """What is found in ``log``, in one session (by id) or in all of them."""
-    query = _query(text, session, **filters)
+    query = _query(log, text, session, **filters)
     meter = Meter(progress, 0, "commits")
     while added := log.search.fill(BATCH):
         meter.add(added)
     return [SearchHit(log, hit) for hit in log.search.find(query)]
 
 
+def facets(hits: Iterable[SearchHit], where: Mapping[str, Place]) -> dict[str, dict[str, int]]:
+    """How many of ``hits`` are of each program, model, project and day (UTC); ``where`` sessions are from, by id."""
+    found: dict[str, Counter[str]] = {"program": Counter(), "model": Counter(), "project": Counter(), "day": Counter()}
+    for hit in (each.hit for each in hits):
+        place = where.get(hit.session, NOWHERE)
+        found["program"][place.program] += 1
+        found["model"][hit.model] += 1
+        found["project"][place.project] += 1
+        found["day"][day_of(hit.time)] += 1
+    return {facet: dict(counts.most_common()) for facet, counts in found.items()}
+
+
+def _owners(log: Store, program: str, project: str) -> tuple[str, ...] | None:
+    """The sessions of a program and a project; ``None`` where neither is asked for."""
+    if not (program or project):
+        return None
+    where = places(log).items()
+    return tuple(id for id, at in where if program in ("", at.program) and project in ("", at.project))
+
+
 def _query(
+    log: Store,
     text: str,
     session: str,
     *,
@@ -106,6 +135,8 @@ def _query(
     max_tokens: int | None = None,
     limit: int = 50,
     before: SearchHit | None = None,
+    program: str = "",
+    project: str = "",
 ) -> Query:
     known = get_args(Kind)
     wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)
@@ -120,12 +151,13 @@ def _query(
         model,
         tool,
         None if priority is None else Priority(priority),
-        microseconds(since),
-        microseconds(until),
+        moment(since, now()),
+        moment(until, now()),
         min_tokens,
         max_tokens,
         limit,
         None if before is None else before.hit.arrival,
+        _owners(log, program, project),
     )
 
 

@@ -54,6 +54,14 @@ WITH RECURSIVE reached (segment, position) AS (
 )
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
+# What those own who are asked for.
+_OWNED = f"""
+AND (family, segment) IN (
+    SELECT g.family, g.segment FROM thinkback.segments AS g
+    JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
+    WHERE g.tenant = entries.tenant AND {OWNER} = ANY(%s)
+)
+"""
 _FIND = f"""
 SELECT e.arrival, e.family, e.segment, e.tokens, e.names, e.unsure, {OWNER}, {COLUMNS} FROM (
     SELECT tenant, family, segment, position, arrival, tokens, names, words @@ %s::tsquery AS unsure
@@ -219,6 +227,7 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         ("AND time < %s", query.until),
         ("AND tokens >= %s", query.min_tokens),
         ("AND tokens <= %s", query.max_tokens),
+        (_OWNED, None if query.owners is None else [*query.owners]),
     ]
     given_ones = [(sql, value) for sql, value in conditions if value is not None]
     asked = index.question(of, query, wanted)

@@ -96,6 +96,7 @@ def usage(chat: Chat, rest: str) -> None:
 def search(chat: Chat, rest: str) -> None:
     """What was said and thought, in all sessions or here."""
     from thinkback.cli.history.search import print_hits
+    from thinkback.session.places import places
 
     options = {"--reasoning", "--here"}
     given = rest.split()
@@ -104,11 +105,10 @@ def search(chat: Chat, rest: str) -> None:
     text = " ".join(word for word in given if word not in options)
     if not text:
         raise click.UsageError(f"usage: /{SEARCH}")
-    names = {info.id: info.name for info in chat.store.sessions()}
     look = chat.store.find_reasoning if "--reasoning" in wanted else chat.store.search
     with working("searching"):
         found = look(text, session=chat.session.id if "--here" in wanted else "", limit=_LIMIT + 1)
-    print_hits([one.hit for one in found[:_LIMIT]], names)
+    print_hits([one.hit for one in found[:_LIMIT]], places(chat.store.log))
     if len(found) > _LIMIT:
         terminal.note(f"the newest {_LIMIT} are shown, and there are more: `thinkback search` shows them with --limit")
 
