@@ -33,7 +33,7 @@ def test_any_question_leads_through_a_call(tools: list[object], requests: int) -
 
 def test_a_tool_that_lists_is_called_before_one_that_reads() -> None:
     """The directory that it is given is there, and no file."""
-    with Referee(guides=True) as referee:
+    with Referee(house=guide_step) as referee:
         Client(referee, "deepseek", {"model": "deepseek-v4-pro", "tools": [READ, LIST]}, []).ask("asdf")
         call = referee.requests[-1].body["messages"][1]["tool_calls"][0]  # type: ignore[index]
 
