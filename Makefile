@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients agents agents-short load notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -195,6 +195,9 @@ agents: venv ## real coding agents at the referee, alone and through the gateway
 
 agents-short: venv ## two agents at two providers, where npm is there
 	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents --short
+
+programs: venv .venv-clients/.ready ## programs at the referee, without the transport and with it; kept in docs/programs.md
+	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.programs
 
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \

@@ -36,7 +36,7 @@ from thinkback_referee import Referee
 PAGE = ROOT / "docs" / "clients.md"
 SECONDS = 60.0
 _LAST = ROOT / "bench" / "latest-clients.json"
-_LANES = min(4, os.cpu_count() or 1)
+LANES = min(4, os.cpu_count() or 1)
 _VERCEL = Path(__file__).parent / "vercel"
 _VERSIONS = """
 import json, sys
@@ -52,7 +52,7 @@ def main() -> int:
     scripts = [*PYTHON, *(() if node else NODE)]
     played = [script for script in scripts if chosen.clients in script.name and chosen.again in script.name]
     found = _found_before() if chosen.again else {}
-    with ThreadPoolExecutor(_LANES) as lanes:
+    with ThreadPoolExecutor(LANES) as lanes:
         for script, held in zip(played, lanes.map(lambda script: _played(script, chosen), played), strict=True):
             found[script.name] = held
             if _is_whole(chosen):
@@ -61,7 +61,7 @@ def main() -> int:
     if _is_whole(chosen):
         shown = [script for script in scripts if script.name in found]
         every = [each for script in shown for each in found[script.name]]
-        text = page(every, shown, _versions(shown), [node] if node else [])
+        text = page(every, shown, versions(shown), [node] if node else [])
         PAGE.write_text(text, encoding="utf-8")
         sys.stdout.write(text)
     elif node:
@@ -152,7 +152,7 @@ def clients_python() -> Path:
     return Path(os.environ.get("THINKBACK_CLIENTS") or ROOT / ".venv-clients/bin/python").absolute()
 
 
-def _versions(scripts: Sequence[Script]) -> dict[str, str]:
+def versions(scripts: Sequence[Script]) -> dict[str, str]:
     names = {package for script in scripts if script.hold for package in script.packages}
     asked = [str(clients_python()), "-c", _VERSIONS, *sorted(names)]
     found: dict[str, str] = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout)

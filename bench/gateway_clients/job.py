@@ -1,6 +1,6 @@
 """One conversation of one client: what its script is told, the tools it runs, and how clients without a loop loop.
 
-Nothing here imports thinkback: scripts run where it is not installed.
+Only a job that goes through the transport imports thinkback: the others run where it is not installed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 SYNC, ASYNC, STREAMED, ASYNC_STREAMED = "sync", "async", "streamed", "async streamed"
 REBUILT, STRUCTURED = "rebuilt", "structured"
@@ -26,6 +26,10 @@ class Job(NamedTuple):
     effort: str
     """What the client asks for itself; empty: nothing."""
     prompts: list[str]
+    log: str = ""
+    """Where the transport records; empty: the client goes without it."""
+    endpoint: str = ""
+    """What thinkback calls the place."""
 
 
 class Call(NamedTuple):
@@ -70,6 +74,8 @@ class Script(NamedTuple):
     shapes: str = ""
     """How names of models begin with which it asks for answers by a schema; by others it would force a call, which
     models that think refuse, or put the schema into the prompt."""
+    takes_client: bool = False
+    """Whether an HTTP client of one's own can be given to it."""
 
 
 def weather(city: str) -> str:
@@ -136,6 +142,24 @@ def loop_async(job: Job, ask: Callable[[New], Awaitable[Answer]]) -> list[str]:
                 return list(end.value)
 
     return run(talk_on())
+
+
+def inside(job: Job) -> Any:
+    """An HTTP client with the transport in it; ``None`` where the job has none."""
+    if not job.log:
+        return None
+    import thinkback
+
+    return thinkback.http_client(job.log, endpoint=job.endpoint)
+
+
+def inside_async(job: Job) -> Any:
+    """The same for asyncio."""
+    if not job.log:
+        return None
+    import thinkback
+
+    return thinkback.async_http_client(job.log, endpoint=job.endpoint)
 
 
 def joined(texts: Iterable[str | None]) -> str:

@@ -34,7 +34,7 @@ _FRONTS = {
     "anthropic": "Messages",
     "gemini": "generateContent",
 }
-_WORDS = ("ok", "forgot", "refused", "strict", "failed")
+WORDS = ("ok", "forgot", "refused", "strict", "failed")
 
 
 class Judged:
@@ -65,7 +65,7 @@ class Judged:
         """How many modes went how; one word where all went alike."""
         counts = Counter(self.word(each) for each in held)
         parts = []
-        for word in _WORDS:
+        for word in WORDS:
             if counts[word]:
                 notes = sorted({self.note(each) for each in held if self.word(each) == word} - {0})
                 numbers = f" [{', '.join(map(str, notes))}]" if notes else ""
@@ -117,8 +117,8 @@ def _summary(judged: Judged) -> str:
     for title, some in (("without the gateway", alone), ("with it", through)):
         counts = Counter(judged.word(each) for each in some)
         asked = sum(each.requests for each in some)
-        rows.append([title, str(len(some)), str(asked), *(str(counts[word]) for word in _WORDS)])
-    return table(["", "conversations", "requests that providers got", *_WORDS], rows)
+        rows.append([title, str(len(some)), str(asked), *(str(counts[word]) for word in WORDS)])
+    return table(["", "conversations", "requests that providers got", *WORDS], rows)
 
 
 def _front(judged: Judged, front: str, scripts: Sequence[Script]) -> list[str]:

@@ -66,4 +66,5 @@ class Worker:
 def _environment() -> dict[str, str]:
     """What clients find: no keys, no proxies, no settings of whoever runs this."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
-    return {**{name: os.environ[name] for name in kept if name in os.environ}, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    found = {name: os.environ[name] for name in kept if name in os.environ}
+    return {**found, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "NO_COLOR": "1"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from bench.gateway_clients.job import ASYNC, STREAMED, STRUCTURED, SYNC, TOOLS, Job, Script, run
+from bench.gateway_clients.job import ASYNC, STREAMED, STRUCTURED, SYNC, TOOLS, Job, Script, inside_async, run
 from bench.gateway_clients.schema import Weather
 
 STATELESS = "store=False"
@@ -24,7 +24,7 @@ def _agent(responses: bool, job: Job) -> Any:
     from openai.types.shared import Reasoning
 
     set_tracing_disabled(True)
-    client = AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0)
+    client = AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0, http_client=inside_async(job))
     kind: Any = OpenAIResponsesModel if responses else OpenAIChatCompletionsModel
     options: dict[str, Any] = {}
     if job.effort:
@@ -90,6 +90,7 @@ CHAT = Script(
     (SYNC, ASYNC, STREAMED, STRUCTURED),
     partial(_hold, False),
     _lines("OpenAIChatCompletionsModel"),
+    takes_client=True,
 )
 RESPONSES = Script(
     "openai-agents, Responses",
@@ -98,4 +99,5 @@ RESPONSES = Script(
     (SYNC, ASYNC, STREAMED, STATELESS, STRUCTURED),
     partial(_hold, True),
     _lines("OpenAIResponsesModel"),
+    takes_client=True,
 )

@@ -17,6 +17,8 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    inside,
+    inside_async,
     joined,
     loop,
     loop_async,
@@ -56,7 +58,7 @@ def _hold(job: Job) -> list[str]:
     kept = _Messages(job)
     place: Any = {"base_url": job.base_url, "api_key": job.key, "default_headers": VERSION, "max_retries": 0}
     if job.mode in (ASYNC, ASYNC_STREAMED):
-        several: Any = AsyncAnthropic(**place)
+        several: Any = AsyncAnthropic(http_client=inside_async(job), **place)
 
         async def ask_async(new: New) -> Answer:
             request = kept.take(new)
@@ -66,7 +68,7 @@ def _hold(job: Job) -> list[str]:
                 return kept.keep((await stream.get_final_message()).content)
 
         return loop_async(job, ask_async)
-    one: Any = Anthropic(**place)
+    one: Any = Anthropic(http_client=inside(job), **place)
     if job.mode == RUNNER:
         return [_run(one, kept, prompt) for prompt in job.prompts]
 
@@ -132,4 +134,5 @@ MESSAGES = Script(
     (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, RAW, REBUILT, RUNNER, STRUCTURED),
     _hold,
     'from anthropic import Anthropic\nclient = Anthropic(base_url="http://127.0.0.1:8484", api_key="tb-...")',
+    takes_client=True,
 )

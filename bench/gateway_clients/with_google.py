@@ -17,6 +17,8 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    inside,
+    inside_async,
     joined,
     loop,
     loop_async,
@@ -78,7 +80,8 @@ def _hold(job: Job) -> list[str]:
     from google import genai
 
     several: Any = genai.Client
-    client = several(api_key=job.key, http_options={"base_url": job.base_url})
+    options: Any = {"base_url": job.base_url, "httpx_client": inside(job), "httpx_async_client": inside_async(job)}
+    client = several(api_key=job.key, http_options=options)
     if job.mode == CHAT:
         chat = client.chats.create(model=job.model, config={"tools": list(TOOLS.values())})
         return [chat.send_message(prompt).text for prompt in job.prompts]
@@ -121,4 +124,5 @@ GEMINI = Script(
     _hold,
     'from google import genai\nclient = genai.Client(api_key="tb-...", '
     'http_options={"base_url": "http://127.0.0.1:8484"})',
+    takes_client=True,
 )

@@ -18,6 +18,8 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    inside,
+    inside_async,
     loop,
     loop_async,
 )
@@ -30,7 +32,9 @@ def _chat(job: Job, **options: Any) -> Any:
 
     chat: Any = ChatOpenAI
     effort = {"reasoning_effort": job.effort} if job.effort else {}
-    return chat(model=job.model, base_url=job.base_url, api_key=job.key, max_retries=0, **effort, **options)
+    clients = {"http_client": inside(job), "http_async_client": inside_async(job)}
+    place = {"model": job.model, "base_url": job.base_url, "api_key": job.key, "max_retries": 0}
+    return chat(**place, **clients, **effort, **options)
 
 
 def _messages(job: Job) -> Any:
@@ -111,6 +115,7 @@ CHAT = Script(
     partial(_hold, _chat),
     "from langchain_openai import ChatOpenAI\n"
     'model = ChatOpenAI(model="...", base_url="http://127.0.0.1:8484/v1", api_key="tb-...")',
+    takes_client=True,
 )
 RESPONSES = Script(
     "langchain ChatOpenAI, Responses",
@@ -120,6 +125,7 @@ RESPONSES = Script(
     partial(_hold, partial(_chat, use_responses_api=True)),
     "from langchain_openai import ChatOpenAI\n"
     'model = ChatOpenAI(model="...", base_url="http://127.0.0.1:8484/v1", api_key="tb-...", use_responses_api=True)',
+    takes_client=True,
 )
 MESSAGES = Script(
     "langchain ChatAnthropic",

@@ -17,6 +17,8 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    inside,
+    inside_async,
     joined,
     loop,
     loop_async,
@@ -100,7 +102,7 @@ def _chat(job: Job) -> list[str]:
 
     chat, place = _Chat(job), {"base_url": job.base_url, "api_key": job.key, "max_retries": 0}
     if job.mode in (ASYNC, ASYNC_STREAMED):
-        several: Any = AsyncOpenAI(**place)  # type: ignore[arg-type]
+        several: Any = AsyncOpenAI(http_client=inside_async(job), **place)  # type: ignore[arg-type]
 
         async def ask_async(new: New) -> Answer:
             request = chat.take(new)
@@ -112,7 +114,7 @@ def _chat(job: Job) -> list[str]:
             return message.answer(chat)
 
         return loop_async(job, ask_async)
-    one: Any = OpenAI(**place)  # type: ignore[arg-type]
+    one: Any = OpenAI(http_client=inside(job), **place)  # type: ignore[arg-type]
 
     def ask(new: New) -> Answer:
         request = chat.take(new)
@@ -171,7 +173,7 @@ def _responses(job: Job) -> list[str]:
 
     kept, place = _Responses(job), {"base_url": job.base_url, "api_key": job.key, "max_retries": 0}
     if job.mode in (ASYNC, ASYNC_STREAMED):
-        several: Any = AsyncOpenAI(**place)  # type: ignore[arg-type]
+        several: Any = AsyncOpenAI(http_client=inside_async(job), **place)  # type: ignore[arg-type]
 
         async def ask_async(new: New) -> Answer:
             request = kept.take(new)
@@ -183,7 +185,7 @@ def _responses(job: Job) -> list[str]:
             raise RuntimeError("the stream ended without its last event")
 
         return loop_async(job, ask_async)
-    one: Any = OpenAI(**place)  # type: ignore[arg-type]
+    one: Any = OpenAI(http_client=inside(job), **place)  # type: ignore[arg-type]
 
     def ask(new: New) -> Answer:
         request = kept.take(new)
@@ -207,6 +209,7 @@ CHAT = Script(
     (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, HELPER, REBUILT, STRUCTURED),
     _chat,
     'from openai import OpenAI\nclient = OpenAI(base_url="http://127.0.0.1:8484/v1", api_key="tb-...")',
+    takes_client=True,
 )
 RESPONSES = Script(
     "openai Responses",
@@ -216,4 +219,5 @@ RESPONSES = Script(
     _responses,
     'client = OpenAI(base_url="http://127.0.0.1:8484/v1", api_key="tb-...")\n'
     'client.responses.create(model="...", input="...")',
+    takes_client=True,
 )

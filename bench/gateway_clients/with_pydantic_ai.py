@@ -6,7 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bench.gateway_clients.job import ASYNC, ASYNC_STREAMED, STREAMED, STRUCTURED, SYNC, TOOLS, Job, Script, run
+from bench.gateway_clients.job import (
+    ASYNC,
+    ASYNC_STREAMED,
+    STREAMED,
+    STRUCTURED,
+    SYNC,
+    TOOLS,
+    Job,
+    Script,
+    inside_async,
+    run,
+)
 from bench.gateway_clients.schema import Weather
 from bench.peers.places import VERSION
 
@@ -15,7 +26,8 @@ def _openai(job: Job) -> Any:
     from openai import AsyncOpenAI
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return OpenAIProvider(openai_client=AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0))
+    client = AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0, http_client=inside_async(job))
+    return OpenAIProvider(openai_client=client)
 
 
 def _chat(job: Job) -> Any:
@@ -35,7 +47,9 @@ def _messages(job: Job) -> Any:
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    client = AsyncAnthropic(api_key=job.key, base_url=job.base_url, default_headers=VERSION, max_retries=0)
+    several: Any = AsyncAnthropic
+    options = {"default_headers": VERSION, "max_retries": 0, "http_client": inside_async(job)}
+    client = several(api_key=job.key, base_url=job.base_url, **options)
     return AnthropicModel(job.model, provider=AnthropicProvider(anthropic_client=client))
 
 
@@ -43,7 +57,9 @@ def _gemini(job: Job) -> Any:
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    return GoogleModel(job.model, provider=GoogleProvider(api_key=job.key, base_url=job.base_url))
+    return GoogleModel(
+        job.model, provider=GoogleProvider(api_key=job.key, base_url=job.base_url, http_client=inside_async(job))
+    )
 
 
 def _hold(make: Callable[[Job], Any], job: Job) -> list[str]:
@@ -94,7 +110,9 @@ _MODES = (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, STRUCTURED)
 
 def _script(name: str, front: str, make: Callable[[Job], Any], lines: str) -> Script:
     shapes = "claude" if front == "anthropic" else ""
-    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes=shapes)
+    return Script(
+        name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes=shapes, takes_client=True
+    )
 
 
 CHAT = _script(

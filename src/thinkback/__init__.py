@@ -37,6 +37,12 @@ _HOMES = {
     "filter_thinking_for_context": "thinkback.compile.reasoning",
     "thinking_to_reasoning_field": "thinkback.compile.reasoning",
     "estimate_thinking_tokens": "thinkback.compile.counts",
+    "http_client": "thinkback.adapters.transport.transports",
+    "async_http_client": "thinkback.adapters.transport.transports",
+    "Transport": "thinkback.adapters.transport.transports",
+    "AsyncTransport": "thinkback.adapters.transport.transports",
+    "conversation": "thinkback.adapters.transport.telling",
+    "why": "thinkback.adapters.transport.telling",
     "errors": "",
 }
 
@@ -46,6 +52,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from thinkback import errors as errors
+    from thinkback.adapters.transport.telling import conversation as conversation
+    from thinkback.adapters.transport.telling import why as why
+    from thinkback.adapters.transport.transports import AsyncTransport as AsyncTransport
+    from thinkback.adapters.transport.transports import Transport as Transport
+    from thinkback.adapters.transport.transports import async_http_client as async_http_client
+    from thinkback.adapters.transport.transports import http_client as http_client
     from thinkback.compile.counts import estimate_thinking_tokens as estimate_thinking_tokens
     from thinkback.compile.reasoning import extract_thinking_blocks as extract_thinking_blocks
     from thinkback.compile.reasoning import filter_thinking_for_context as filter_thinking_for_context

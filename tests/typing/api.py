@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_type
 
+import httpx2
 import msgspec
 
 import thinkback
@@ -38,7 +39,7 @@ from thinkback.log.merge import MergeResult
 from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.model.commits import Commit, Usage
 from thinkback.model.plan import Counts
-from thinkback.model.target import Settings, Target
+from thinkback.model.target import Decisions, Settings, Target
 from thinkback.session.exchange.exporting import Exported
 from thinkback.session.exchange.importing import ImportedSession
 from thinkback.session.history.erasing import Erasure, Gone
@@ -267,3 +268,15 @@ def lines(session: Session) -> None:
     assert_type(session.search("words", kinds=["user"], limit=3), list[SearchHit])
     assert_type(session.search.reasoning(model="m")[0].commit, Commit)
     branches.merge("main", "mine")  # type: ignore[arg-type]
+
+
+def transports(store: SessionStore, inner: httpx2.BaseTransport, several: httpx2.AsyncBaseTransport) -> None:
+    """What an SDK is given, and what it is asked of its requests."""
+    assert_type(thinkback.http_client("chats.db", endpoint="deepseek", timeout=5.0), httpx2.Client)
+    assert_type(thinkback.async_http_client(store, transport=several), httpx2.AsyncClient)
+    httpx2.Client(transport=thinkback.Transport(Path("chats.db"), inner, on_log_error="raise"))
+    thinkback.Transport("chats.db", several)  # type: ignore[arg-type]
+    thinkback.AsyncTransport("chats.db", on_log_error="ignore")  # type: ignore[arg-type]
+    with thinkback.conversation("bug-hunt"):
+        assert_type(thinkback.why().recorded, bool)
+        assert_type(thinkback.why().decisions, Decisions)

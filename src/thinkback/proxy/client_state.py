@@ -21,6 +21,9 @@ from thinkback.wire.registry import front
 PREFIX = "tb1."
 """How every token begins."""
 
+UNSIGNED = f"{PREFIX}unsigned"
+"""The token of one who seals nothing: for a signature that the provider did not give."""
+
 MOST_OPENED = 64 << 20
 """Bytes that the tokens of one request may hold together."""
 
@@ -41,6 +44,21 @@ class Sealing(Protocol):
     def open(self, token: str, scope: bytes) -> bytes | None:
         """What was sealed; ``None`` for anything else."""
         ...
+
+
+class Unsealed:
+    """Opens ``UNSIGNED`` alone, as of ``origin``."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._state = canonical.encode(State(origin, ""))
+
+    def seal(self, data: bytes, scope: bytes) -> str:
+        """Nothing but that there is no signature."""
+        return UNSIGNED
+
+    def open(self, token: str, scope: bytes) -> bytes | None:
+        """What it stands for."""
+        return self._state if token == UNSIGNED else None
 
 
 class Minted(msgspec.Struct, frozen=True, omit_defaults=True):

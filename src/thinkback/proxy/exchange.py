@@ -71,21 +71,31 @@ from thinkback.wire.writing import Problem, counted_as, counts
 
 LARGEST = 64 * 2**20
 """Bytes that one response may have, so also one line of it: it is held in memory until it is stored."""
-# How often a place that is busy is asked again where there is no other: clients ask again themselves.
-_RETRIES = 2
+RETRIES = 2
+"""How often a place that is busy is asked again where there is no other: clients ask again themselves."""
 _DOCUMENT = "application/json"
 
 
 class Exchange:
     """``begin`` gives the first command, ``on`` the one that follows an event; ``None``: it is over.
 
-    ``most`` is how many messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something of this
-    request was not stored before; ``rests``: the log is in trouble. ``unread`` counts the bytes of the response since
-    something came of them, which the next piece may make to be read together.
+    Without ``sealing`` opaque values leave as they came, and the client keeps nothing for us. ``most`` is how many
+    messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something of this request was not
+    stored before; ``rests``: the log is in trouble; ``retries``: see ``RETRIES``. ``unread`` counts the bytes of the
+    response since something came of them, which the next piece may make to be read together.
     """
 
     def __init__(
-        self, received: Received, sealing: Sealing, most: int, now: int, jitter: float, *, degraded: bool, rests: bool
+        self,
+        received: Received,
+        sealing: Sealing | None,
+        most: int,
+        now: int,
+        jitter: float,
+        *,
+        degraded: bool,
+        rests: bool,
+        retries: int = RETRIES,
     ) -> None:
         self.unread = 0
         self._received = received
@@ -93,7 +103,7 @@ class Exchange:
         self._most = most
         self._rests = rests
         self._began = now
-        self._jitter = jitter
+        self._jitter, self._retries = jitter, retries
         self._clock = Clock(now)
         self._flow = self._run()
         # What was reached, for headers and report: each is set where it becomes known.
@@ -225,7 +235,7 @@ class Exchange:
 
     def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
         self._route = yield Choose(view.facts.model, _last_origins(resumed.history), view.facts.end_user)
-        turn = _Turn(resumed, self._jitter, self._clock.now)
+        turn = _Turn(resumed, self._jitter, self._clock.now, self._retries)
         try:
             outcome = yield from self._perform(view, resumed, turn)
         except StoreError:
@@ -452,12 +462,12 @@ class _Turn:
     ``is_over`` once nobody reads any more and only what is left is to be stored.
     """
 
-    def __init__(self, resumed: Resumed, jitter: float, now: int) -> None:
+    def __init__(self, resumed: Resumed, jitter: float, now: int, retries: int) -> None:
         self.line: Line = resumed.line
         self.refused: NetworkError | None = None
         self.brought = 0
         self.is_over = False
-        self._turn = Turn(resumed.history, Ask(max_steps=1, max_retries=_RETRIES), new_id, jitter)
+        self._turn = Turn(resumed.history, Ask(max_steps=1, max_retries=retries), new_id, jitter)
         self._waiting = deque(self._turn.on(turn_events.Began(now)))
 
     @property

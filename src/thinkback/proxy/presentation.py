@@ -38,14 +38,16 @@ def is_native(view: View, plan: Plan) -> bool:
     return speaks and plan.wanted.include_in_response and not rewrites
 
 
-def keeper_of(view: View, sealing: Sealing, exchange: Exchange) -> Keeper:
+def keeper_of(view: View, sealing: Sealing | None, exchange: Exchange) -> Keeper | None:
     """Seals what a response brings, for its client to keep."""
+    if sealing is None:
+        return None
     plan = exchange.plan
     minted = client_state.minted_of(plan.record()) if plan.target.rule.prefix_bound else None
     return Keeper(sealing, view.scope, origin_of(plan), exchange.response, minted)
 
 
-def shown(view: View, exchange: Exchange, keeper: Keeper, began: int, clock: Clock) -> Shown:
+def shown(view: View, exchange: Exchange, keeper: Keeper | None, began: int, clock: Clock) -> Shown:
     """How a writer of the client's dialect writes a response; ``began`` is when the request came, in microseconds."""
     facts, plan = view.facts, exchange.plan
     takes = facts.takes_reasoning
@@ -55,7 +57,7 @@ def shown(view: View, exchange: Exchange, keeper: Keeper, began: int, clock: Clo
         created=began // 1_000_000,
         reasoning=plan.wanted.include_in_response and takes,
         usage=facts.wants_usage,
-        state=keeper.blocks if takes else _no_state,
+        state=keeper.blocks if keeper is not None and takes else _no_state,
         block=exchange.block,
         request=view.request.params,
         now=clock.seconds,

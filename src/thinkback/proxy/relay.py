@@ -12,7 +12,7 @@ import msgspec
 
 from thinkback.model.deltas import Delta
 from thinkback.proxy import presentation
-from thinkback.proxy.client_state import Keeper
+from thinkback.proxy.client_state import UNSIGNED, Keeper
 from thinkback.proxy.request_view import View
 from thinkback.turn.plan import Plan
 from thinkback.wire.registry import front
@@ -25,10 +25,11 @@ STREAM = "text/event-stream"
 class Relay:
     """The way of one response to ``plan``, whose head has come with ``content_type``.
 
-    ``keeper`` seals the opaque values of a response that is passed on; ``shown`` is how one is written that is not.
+    ``keeper`` seals the opaque values of a response that is passed on, where they do not leave as they are; ``shown``
+    is how one is written that is not.
     """
 
-    def __init__(self, view: View, plan: Plan, content_type: str, keeper: Keeper, shown: Shown) -> None:
+    def __init__(self, view: View, plan: Plan, content_type: str, keeper: Keeper | None, shown: Shown) -> None:
         shape = front(view.received.front)
         is_stream = content_type.partition(";")[0].strip().lower() == STREAM
         self._front = shape
@@ -42,7 +43,8 @@ class Relay:
         self._passes = presentation.is_native(view, plan) and is_stream == self._streams
         self._secrets = [secret.encode() for secret in plan.secrets()]
         signs = self._passes and shape.signing is not None
-        self._signing = shape.signing(keeper.unsigned) if signs and shape.signing is not None else None
+        unsigned = keeper.unsigned if keeper is not None else _unsigned
+        self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None
         self._writer = shape.writer(shown) if self._streams and not self._passes else None
         # A writer numbers its events as it writes them; what it begins with goes out with the first of them.
         self._opening = self._writer.begin() if self._writer is not None else b""
@@ -84,7 +86,7 @@ class Relay:
     def end(self, result: ReadResult) -> bytes:
         """The rest of a response that is stored; all of it, of a document."""
         if self._passes and not self._streams:
-            document = self._front.rewrite(self._asked_for(self._clean(b"".join(self._held))), self._keeper.value)
+            document = self._kept(self._asked_for(self._clean(b"".join(self._held))))
             return document if self._signing is None else self._signing.document(document)
         if self._passes:
             return self._sealed(self._closed(self._clean(b"".join((*self._held, self._rest.left)))))
@@ -121,14 +123,19 @@ class Relay:
     def _rewritten(self, events: bytes) -> bytes:
         """Mostly there is nothing to change."""
         front = self._front
-        if front.marked.search(events) is None and not self._has_report(events):
+        has_values = self._keeper is not None and front.marked.search(events) is not None
+        if not has_values and not self._has_report(events):
             return events
         lines = events.split(b"\n")
         for at, line in enumerate(lines):
             if line.startswith(b"data:"):
                 start = 6 if line.startswith(b"data: ") else 5
-                lines[at] = line[:start] + front.rewrite(self._asked_for(line[start:]), self._keeper.value)
+                lines[at] = line[:start] + self._kept(self._asked_for(line[start:]))
         return b"\n".join(lines)
+
+    def _kept(self, document: bytes) -> bytes:
+        """``document`` with its opaque values sealed, where that is done at all."""
+        return document if self._keeper is None else self._front.rewrite(document, self._keeper.value)
 
     def _has_report(self, data: bytes) -> bool:
         return self._hides_report and b'"%b"' % self._front.reports.encode() in data
@@ -143,6 +150,10 @@ class Relay:
             return document
         members.pop(self._front.reports, None)
         return msgspec.json.encode(members)
+
+
+def _unsigned() -> str:
+    return UNSIGNED
 
 
 class Rest:

@@ -16,7 +16,8 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Media, Origin, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.commits import Draft, Response
 from thinkback.model.target import lookup
 from thinkback.proxy import client_state, recognition
 from thinkback.proxy.client_state import Sealing
@@ -63,12 +64,20 @@ class Client(msgspec.Struct, frozen=True):
         return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
+class Beginning(NamedTuple):
+    """The session (id and name) that a conversation goes into which is not recognised."""
+
+    session: str
+    name: str
+
+
 class Received(NamedTuple):
     """One request for a response, as it came.
 
     ``front`` is the dialect that the client speaks. ``model`` and ``streams`` are what the address says, where it does
     (Gemini), else ``""`` and ``None``: then the body does. ``headers`` are those of the client, in lower case, without
-    credentials and what is between two hops.
+    credentials and what is between two hops. ``origin`` is who minted the reasoning and opaque values that the client
+    sends back on its own account, where that is known: a client inside the program asks their maker itself.
     """
 
     front: str
@@ -78,6 +87,8 @@ class Received(NamedTuple):
     model: str = ""
     streams: bool | None = None
     counts_only: bool = False
+    origin: Origin | None = None
+    beginning: Beginning | None = None
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -194,8 +205,8 @@ def _wrong(key: str, kind: Kind, why: str = "") -> WireError:
     )
 
 
-def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: Sealing) -> View:
-    """``received``, whose ``body`` and ``facts`` are known.
+def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: Sealing | None) -> View:
+    """``received``, whose ``body`` and ``facts`` are known. Without ``sealing`` there are no tokens but ``UNSIGNED``.
 
     Raises ``WireError`` for what is none of its dialect, ``Refused`` where it names other models than its client may.
     """
@@ -206,9 +217,33 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
     scope = client.scope(facts.end_user)
     request = registry.dialect(name).read_request(body, new_id, Origin(name, "", ""))
     drafts = request.drafts
-    if client_state.holds_tokens(received.body):
+    if received.origin is not None:
+        drafts = tuple(_vouched(drafts, received.origin))
+        if sealing is None and client_state.UNSIGNED.encode() in received.body:
+            sealing = client_state.Unsealed(received.origin)
+    if sealing is not None and client_state.holds_tokens(received.body):
         drafts = tuple(client_state.opened(drafts, sealing, scope, name))
     return View(received, facts, scope, request, recognition.request_of(drafts, facts.previous_response), stored)
+
+
+def _vouched(drafts: Sequence[Draft], origin: Origin) -> Iterator[Draft]:
+    """``drafts`` whose responses are of ``origin`` where they bring reasoning or an opaque value."""
+    minted = {draft.response for draft in drafts if _is_minted(draft)}
+    for draft in drafts:
+        if isinstance(draft.value, Response) and draft.response in minted:
+            yield msgspec.structs.replace(draft, value=msgspec.structs.replace(draft.value, origin=origin))
+        else:
+            yield draft
+
+
+def _is_minted(draft: Draft) -> bool:
+    match draft.value:
+        case ThinkingBlock():
+            return True
+        case Text() | ToolCall() | Media() | Unknown():
+            return draft.response != "" and carriers_of(draft.value) != ()
+        case _:
+            return False
 
 
 def check_length(facts: Facts, most: int) -> None:

@@ -36,7 +36,7 @@ from thinkback.model.waiting import Waiting
 from thinkback.proxy import losses, recognition
 from thinkback.proxy.events import Lookups, Unavailable, Unstored
 from thinkback.proxy.recognition import OF_A_RESPONSE, KnownConversation, Request
-from thinkback.proxy.request_view import View
+from thinkback.proxy.request_view import Beginning, View
 from thinkback.proxy.retention import Line
 from thinkback.turn import orphans
 from thinkback.turn.plan import History
@@ -88,9 +88,10 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     at, commits = _brought(found, known, Step(step, (), began), withholds=client.withholds)
     # where it was seen there is no branch any more
     branch = (base.branch or f"{MAIN}-{step[:8]}") if base is not None else MAIN
-    name = base.session if base is not None else session
+    begun = view.received.beginning or Beginning(session, f"{client.key}/{session}")
+    place, name = begun if base is None else (base.session, f"{client.key}/{base.session}")
     about = _about(view, known) if base is None and client.recording == "full" else About()
-    line = Line(name, f"{client.key}/{name}", began, branch, at, client.recording, commits, about)
+    line = Line(place, name, began, branch, at, client.recording, commits, about)
     can_know = client.records and not (wants and degraded)
     reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
     # below full recording the questions of what it names are nowhere

@@ -1,0 +1,131 @@
+"""``python -m bench.programs``: programs at the providers of their dialect, without the transport and with it.
+
+Prints the page and keeps it in docs/programs.md; the exit code is 1 where a conversation with it did not go well.
+With ``--clients``, ``--places`` or ``--modes`` (parts of names) or ``--only without|with`` it plays a part, prints a
+line for each conversation, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+from bench.gateway_clients.__main__ import LANES, SECONDS, clients_python, versions
+from bench.gateway_clients.holding import Held, hold
+from bench.gateway_clients.job import STRUCTURED, Job, Script
+from bench.gateway_clients.page import WORDS, Judged, lines
+from bench.gateway_clients.places import DEMANDS, FRONTS, PLACES, front_of
+from bench.gateway_clients.process import ROOT, Worker
+from bench.gateway_clients.scripts import PYTHON
+from bench.peers.places import KEY
+from bench.peers.table import table
+from thinkback_referee import Referee
+
+PAGE = ROOT / "docs" / "programs.md"
+_TITLES = {
+    "openai-chat": "Chat completions",
+    "openai-responses": "Responses",
+    "anthropic": "Messages",
+    "gemini": "generateContent",
+}
+_MADE = "<!-- made by `make programs`: what stands below is written by a run -->"
+_HEAD = """## What survives, without it and with it
+
+Each program is used as its documentation shows, first alone, then with the transport (`before → after`), in every way
+it has of asking, each time with a log of its own. The questions, the words and the referee, which plays the providers,
+are those of [the gateway's page](clients.md). The transport never translates here: each program talks to providers of
+its own dialect. pydantic-ai's OpenAIChatModel does not ask OpenRouter for reasoning, so that there is none to go back;
+`settings={"reasoning.effort": "high"}` would ask.
+"""
+TAKING = tuple(script for script in PYTHON if script.takes_client)
+"""The programs that take an HTTP client of one's own."""
+
+
+def main() -> int:
+    """Play, print, keep."""
+    parser = argparse.ArgumentParser(prog="python -m bench.programs")
+    for name in ("clients", "places", "modes"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--only", choices=("without", "with"), default="")
+    chosen = parser.parse_args()
+    is_whole = not (chosen.clients or chosen.places or chosen.modes or chosen.only)
+    scripts = [script for script in TAKING if chosen.clients in script.name]
+    held: list[Held] = []
+    with ThreadPoolExecutor(LANES) as lanes:
+        for some in lanes.map(lambda script: list(_played(script, chosen)), scripts):
+            held += some
+            if not is_whole:
+                print("\n".join(lines(some)), flush=True)
+    if is_whole:
+        text = f"{_above()}{_MADE}\n\n{made(held, scripts, versions(scripts))}"
+        PAGE.write_text(text, encoding="utf-8")
+        sys.stdout.write(text)
+    judged = Judged(held)
+    return int(any(judged.word(each) != "ok" for each in judged.held if each.through))
+
+
+def _above() -> str:
+    """What people wrote."""
+    return PAGE.read_text(encoding="utf-8").partition(_MADE)[0]
+
+
+def _played(script: Script, chosen: argparse.Namespace) -> Iterator[Held]:
+    """One program at all of its providers, before a referee of its own, each time with a log of its own."""
+    command = [str(clients_python()), "-m", "bench.gateway_clients.worker"]
+    worker = Worker(command, SECONDS)
+    with tempfile.TemporaryDirectory() as directory, Referee() as referee, closing(worker):
+        for through in (False, True):
+            if chosen.only in ("", "with" if through else "without"):
+                yield from _all(script, worker, referee, Path(directory), chosen, through=through)
+
+
+def _all(
+    script: Script, worker: Worker, referee: Referee, directory: Path, chosen: argparse.Namespace, *, through: bool
+) -> Iterator[Held]:
+    for place in PLACES.values():
+        if front_of(place) != script.front or chosen.places not in place.name:
+            continue
+        for number, mode in enumerate(script.modes):
+            if chosen.modes not in mode or (mode == STRUCTURED and not place.model.startswith(script.shapes)):
+                continue
+            base = referee.base_url(place.host).removesuffix("/v1beta")
+            log = str(directory / f"{place.endpoint}-{place.model.replace('/', '-')}-{number}.db") if through else ""
+            job = Job(script.name, mode, base, KEY, place.model, place.effort, [], log, place.endpoint)
+            yield hold(worker, referee, job, place, through)
+
+
+def made(held: Sequence[Held], scripts: Sequence[Script], known: Mapping[str, str]) -> str:
+    """The tables."""
+    judged = Judged(held)
+    rows = []
+    for title, through in (("without the transport", False), ("with it", True)):
+        some = [each for each in judged.held if each.through == through]
+        counts = Counter(judged.word(each) for each in some)
+        asked = sum(each.requests for each in some)
+        rows.append([title, str(len(some)), str(asked), *(str(counts[word]) for word in WORDS)])
+    parts = [_HEAD, table(["", "conversations", "requests that providers got", *WORDS], rows)]
+    for front in FRONTS:
+        shown = [script for script in scripts if script.front == front]
+        rows = []
+        for place in sorted(PLACES.values(), key=lambda place: place.name not in DEMANDS):
+            if front_of(place) == front:
+                cells = [
+                    " → ".join(judged.cell(judged.found(script.name, place.name, way)) for way in (False, True))
+                    for script in shown
+                ]
+                rows.append([place.name, "yes" if place.name in DEMANDS else "no", *cells])
+        names = [script.name for script in shown]
+        parts.append(f"\n### {_TITLES[front]}\n\n{table(['provider', 'demands reasoning', *names], rows)}")
+    packages = ", ".join(f"{name} {version}" for name, version in sorted(known.items()))
+    parts += ["\n### Texts\n", judged.notes(), f"\nPlayed with {packages}."]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

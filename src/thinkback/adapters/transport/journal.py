@@ -1,0 +1,259 @@
+"""The log as transports use it: opened when first needed, shared in the process, left alone while it is in trouble.
+
+Promises: trouble with the log never fails a call unless the program wants that; it is warned of once. A process that is
+forked opens the log for itself. An attempt that brought nothing is not recorded beside its repetition.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from thinkback.errors import HeadMovedError, IdTakenError, SettingError, StoreError, ThinkbackError
+from thinkback.log.protocol import AppendRequest, Durability, Store
+from thinkback.proxy import lookups, retention
+from thinkback.proxy.events import ReadHistory, Unavailable
+from thinkback.proxy.histories import Histories
+from thinkback.proxy.request_view import Beginning
+from thinkback.session.ids import outside
+from thinkback.session.store import SessionStore
+from thinkback.stores import SERVER, open_store
+from thinkback.turn.plan import History
+
+if TYPE_CHECKING:
+    from thinkback.rules import Rulebook
+
+T = TypeVar("T")
+OnLogError: TypeAlias = Literal["warn", "raise"]
+REST = 30.0
+"""Seconds for which a log that failed is left alone: each request would wait for it."""
+AGAIN = 120.0
+"""Seconds within which a program sends a request again that brought nothing."""
+_HELD = 64
+_ONE = "default"
+# What a log says that is not in trouble.
+_DEFINITE = (HeadMovedError, IdTakenError)
+
+
+class _Open:
+    """An open log with what the transports on it share, in one process."""
+
+    def __init__(self, place: str, store: Store, durability: Durability, *, is_ours: bool) -> None:
+        self.place, self.store, self.durability, self._is_ours = place, store, durability, is_ours
+        self.users = 0
+        self.histories = Histories()
+        self.lock = threading.Lock()
+        self.held: OrderedDict[bytes, tuple[float, AppendRequest]] = OrderedDict()
+
+    def record(self, entry: AppendRequest) -> None:
+        """Store ``entry``, on a branch of its own where another one was quicker."""
+        try:
+            self.store.recognition.record(entry)
+        except HeadMovedError:
+            self.store.recognition.record(retention.branched(entry))
+
+    def flush(self, before: float) -> None:
+        """Record the attempts that were held before that time: nobody repeats them any more."""
+        while True:
+            with self.lock:
+                oldest = next(iter(self.held.items()), None)
+                if oldest is None or (oldest[1][0] >= before and len(self.held) <= _HELD):
+                    return
+                del self.held[oldest[0]]
+            self.record(oldest[1][1])
+
+    def close(self) -> None:
+        """Record what is held, and close the log where nobody else has it."""
+        try:
+            self.flush(float("inf"))
+        finally:
+            if self._is_ours:
+                self.store.close()
+
+
+class _Process(NamedTuple):
+    """The logs that are open in this process, by place."""
+
+    lock: threading.Lock
+    open: dict[str, _Open]
+
+
+_process = _Process(threading.Lock(), {})
+_parents: list[_Process] = []
+"""Those of the processes that this one was forked from: closing one would take its locks from the parent."""
+
+
+def _forked() -> None:
+    global _process
+    _parents.append(_process)
+    _process = _Process(threading.Lock(), {})
+
+
+def _ended() -> None:
+    for log in list(_process.open.values()):
+        try:
+            log.flush(float("inf"))
+        except ThinkbackError as error:
+            warnings.warn(f"{log.place}: {error.message}", RuntimeWarning, stacklevel=2)
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_ended)
+
+
+class Journal:
+    """The log of one transport: a path or address, or a store that the program has open already."""
+
+    def __init__(
+        self, log: str | os.PathLike[str] | SessionStore, durability: Durability = "full", on_error: OnLogError = "warn"
+    ) -> None:
+        self._given = log if isinstance(log, SessionStore) else None
+        if self._given is not None:
+            self._given.log.count()  # a closed one says so at once
+        path = "" if isinstance(log, SessionStore) else os.fspath(log)
+        is_file = path and path != ":memory:" and not path.startswith(SERVER)
+        self._place = os.path.realpath(path) if is_file else path if path.startswith(SERVER) else f"{path}#{id(self)}"
+        self._path = self._place if is_file else path
+        self.shown = path if is_file else "the log"
+        self._durability, self._on_error = durability, on_error
+        self._used: _Open | None = None
+        self._rests_until = float("-inf")
+        self._is_warned = self._is_closed = False
+        self._names: dict[str, Beginning] = {}
+        with _process.lock:
+            there = _process.open.get(self._place)
+        if there is not None and there.durability != durability:
+            raise SettingError(
+                f"{self.shown} is open with durability={there.durability!r} already",
+                details={"key": "durability", "value": durability},
+                next_actions=(f"give durability={there.durability!r}, or another log",),
+            )
+
+    @property
+    def rulebook(self) -> Rulebook:
+        """Endpoints and rules: those of the store, else the user's."""
+        from thinkback.session import config
+
+        return self._given.rulebook if self._given is not None else config.rulebook()
+
+    @property
+    def rests(self) -> bool:
+        """Whether the log has just failed, and is left alone for a while."""
+        return time.monotonic() < self._rests_until
+
+    def check_open(self) -> None:
+        """Raise ``StoreError`` once it was closed."""
+        if self._is_closed:
+            raise StoreError("the transport is closed", next_actions=("make another client",))
+
+    def answer(self, question: lookups.Asked) -> Any:
+        """What the log answers. Raises ``Unavailable`` where a request is to do without."""
+        if self.rests:
+            raise Unavailable
+        return self._tried(lambda: self._answered(self._log(), question), Unavailable)
+
+    def _answered(self, log: _Open, question: lookups.Asked) -> Any:
+        if isinstance(question, ReadHistory):
+            with log.lock:
+                known = log.histories.take(_ONE, question.head)
+            if known is not None:
+                return known
+        return lookups.answer(log.store, question)
+
+    def keep(self, history: History, weight: int) -> None:
+        """Keep ``history`` for whoever goes on with it."""
+        if self._used is not None:
+            with self._used.lock:
+                self._used.histories.keep(_ONE, history, weight)
+
+    def record(self, entry: AppendRequest) -> bool:
+        """Store a step; ``False`` where that cannot be. Raises ``HeadMovedError``."""
+        if self.rests:
+            return False
+        return self._tried(lambda: self._log().store.recognition.record(entry) is not None, None) or False
+
+    def hold(self, attempt: bytes, entry: AppendRequest) -> None:
+        """Keep the step of an ``attempt`` that brought nothing: the program mostly sends the same again."""
+        if not self.rests:
+            log = self._tried(self._log, None)
+            if log is not None:
+                with log.lock:
+                    log.held[attempt] = (time.monotonic(), entry)
+
+    def repeats(self, attempt: bytes) -> None:
+        """A request begins: what was held of its like is not recorded, what is held too long is."""
+        log = self._used
+        if log is None or not log.held:
+            return
+        with log.lock:
+            log.held.pop(attempt, None)
+        if log.held:
+            self._tried(lambda: log.flush(time.monotonic() - AGAIN), None)
+
+    def beginning(self, name: str) -> Beginning:
+        """The session that a conversation of this name goes into."""
+        found = self._names.get(name)
+        if found is None:
+            there = None if self.rests else self._tried(lambda: self._log().store.find_session(name), None)
+            made = hashlib.sha256(f"thinkback conversation\n{name}".encode()).hexdigest()[:24]
+            found = Beginning(there.id if there is not None else made, name)
+            if there is not None:
+                self._names[name] = found
+        return found
+
+    def close(self) -> None:
+        """Let go of the log; the last transport on it closes it."""
+        self._is_closed = True
+        used, self._used = self._used, None
+        if used is None:
+            return
+        with _process.lock:
+            if _process.open.get(self._place) is not used:  # the parent's
+                return
+            used.users -= 1
+            if used.users > 0:
+                return
+            del _process.open[self._place]
+        self._tried(used.close, None)
+
+    def _log(self) -> _Open:
+        used = self._used
+        if used is not None and _process.open.get(self._place) is used:
+            return used
+        with _process.lock:
+            found = _process.open.get(self._place)
+            if found is None:
+                store = self._given.log if self._given is not None else open_store(self._path, self._durability)
+                found = _Open(self.shown, store, self._durability, is_ours=self._given is None)
+                _process.open[self._place] = found
+            found.users += 1
+            self._used = found
+        return found
+
+    def _tried(self, work: Callable[[], T], instead: type[Exception] | None) -> T | None:
+        """What ``work`` gives. Where the log is in trouble: ``instead`` is raised, or it is ``None``."""
+        try:
+            return work()
+        except _DEFINITE:
+            raise
+        except StoreError as error:
+            if self._on_error == "raise":
+                raise
+            self._rests_until = time.monotonic() + REST
+            self.warn(f"{error.message}: requests go on, and are not recorded meanwhile")
+            if instead is not None:
+                raise instead from None
+            return None
+
+    def warn(self, text: str) -> None:
+        """Warn of trouble, once."""
+        if not self._is_warned:
+            self._is_warned = True
+            warnings.warn(f"thinkback: {text}", RuntimeWarning, stacklevel=outside())

@@ -1,0 +1,523 @@
+"""The way of one request through a program's own client, as a flow of what is to be done for it; no I/O here.
+
+Promises: what the provider sent reaches the program, byte for byte, whatever fails on our side; the end of a response
+follows its record; a failure is the provider's own, or the network's own exception. Must not: give the host's
+credentials to another place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, NamedTuple, TypeAlias, assert_never
+
+import httpx2
+import msgspec
+
+from thinkback.adapters.transport import telling
+from thinkback.adapters.transport.journal import Journal
+from thinkback.adapters.transport.recognising import Api, Sender, sender_of
+from thinkback.drive.auth import Keyring
+from thinkback.drive.deadline import Deadline
+from thinkback.drive.http import translate
+from thinkback.drive.sync import now
+from thinkback.errors import NetworkError, StoreError, WireError
+from thinkback.model.blocks import Origin
+from thinkback.model.target import Settings, Target, merge_headers
+from thinkback.proxy import events, request_view
+from thinkback.proxy.exchange import Exchange
+from thinkback.proxy.headers import HOP_BY_HOP, passed_on
+from thinkback.proxy.request_view import Client, Received
+from thinkback.rules import Rulebook
+from thinkback.session.config import today
+from thinkback.session.endpoint_config import EndpointConfig
+from thinkback.settings import Layers
+from thinkback.turn.credentials import Credentials
+from thinkback.turn.plan import Plan
+
+MOST = 100_000
+"""Messages that a request may have."""
+_CLIENT = Client("default", "program", alone=True)
+# What a program says is its own context: nothing is summarised behind its back.
+_OURS: Mapping[str, object] = {"compaction.auto": False}
+# About the bytes of the provider's connection, which are unpacked here.
+_BODILY = HOP_BY_HOP | {"content-encoding"}
+
+
+class Do(NamedTuple):
+    """Call ``work``, which may wait for the log or for a token; answered by what it gives."""
+
+    work: Callable[[], Any]
+
+
+class Post(NamedTuple):
+    """Send ``request`` on the inner transport; answered by its response."""
+
+    request: httpx2.Request
+
+
+class Pull(NamedTuple):
+    """Answered by the next unpacked piece of the body of the last response; by nothing at its end."""
+
+
+class HangUp(NamedTuple):
+    """Close the last response."""
+
+
+class Nap(NamedTuple):
+    """Go on after ``seconds``."""
+
+    seconds: float
+
+
+class Begin(NamedTuple):
+    """Status, headers and extensions of the response to the program; its body follows."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    extensions: dict[str, Any]
+
+
+class Out(NamedTuple):
+    """A piece of the body."""
+
+    data: bytes
+
+
+class Untouched(NamedTuple):
+    """Send the program's own request, and give it the response as it is. The last step."""
+
+    request: httpx2.Request
+
+
+Need: TypeAlias = Do | Post | Pull | HangUp | Nap
+"""What is performed, and answered."""
+Given: TypeAlias = Begin | Out | Untouched
+"""What the program gets."""
+Flow: TypeAlias = Generator[Need | Given, Any, None]
+
+
+class Gone(BaseException):
+    """Thrown into a flow whose program reads no more: what came is recorded, nothing more is given."""
+
+
+class _Bypassed(Exception):
+    """We refuse or fail before anything was sent: the request goes as the program wrote it."""
+
+
+class _Own:
+    """The program puts its own credentials on; they are known to be blotted out."""
+
+    waits = False
+
+    def __init__(self, sender: Sender) -> None:
+        self._credentials = Credentials({}, secrets=sender.secrets)
+
+    def prepare(self) -> None:
+        """There is nothing to find."""
+
+    def __call__(self, url: str, headers: Mapping[str, str], body: object) -> Credentials:
+        """None of ours."""
+        return self._credentials
+
+
+class Office:
+    """What the requests of one transport share. ``route`` is (endpoint, model) where they go to another place."""
+
+    def __init__(
+        self, journal: Journal, rulebook: Rulebook, settings: Mapping[str, object], route: tuple[str, str] | None
+    ) -> None:
+        self.journal, self.rulebook, self.route = journal, rulebook, route
+        self._layers = Layers().replace("user", {**_OURS, **settings})
+        self._effective: dict[str, Settings] = {}
+        self._keyring = Keyring()
+
+    def settings_at(self, target: Target) -> Settings:
+        """The settings in force there."""
+        name = target.endpoint.id
+        found = self._effective.get(name)
+        if found is None:
+            found = self._effective[name] = self._layers.effective(target.endpoint.settings)
+        return found
+
+    def target(self, api: Api, model: str, sender: Sender) -> Target:
+        """The place that the program asks itself."""
+        found = self.rulebook.target(
+            api.endpoint.id,
+            model,
+            on=today(),
+            base_url=api.base_url,
+            account=sender.account,
+            account_known=sender.account_known,
+        )
+        if found.endpoint.dialect == api.front:
+            return found
+        return msgspec.structs.replace(found, endpoint=msgspec.structs.replace(found.endpoint, dialect=api.front))
+
+    def own_route(self, api: Api, target: Target, sender: Sender) -> events.Route:
+        """The way to it, on which nothing of ours is put."""
+        place = EndpointConfig(target.model, api.endpoint.id, api.base_url)
+        name = api.endpoint.id
+        return events.Route(name, place, target, _Own(sender), {}, {}, {}, passes_stored=True)
+
+    def other_route(self, model: str) -> events.Route:
+        """The way to the place of ``route``. Raises ``NotFoundError``, ``CredentialError``."""
+        assert self.route is not None
+        endpoint, named = self.route
+        place, book = EndpointConfig(named or model, endpoint, keyring=self._keyring), self.rulebook
+        streaming, whole = (place.headers(book, streams=streams) for streams in (True, False))
+        target, authenticator = place.target(book), place.authenticator(book)
+        return events.Route(endpoint, place, target, authenticator, {}, streaming, whole)
+
+
+class Passage:
+    """One request for the API ``api``; ``run`` is its flow."""
+
+    def __init__(self, office: Office, api: Api, request: httpx2.Request) -> None:
+        self._office, self._api, self._request = office, api, request
+        self._body = request.content
+        self._last = telling.listening()
+        self._name = telling.named()
+        self._attempt = hashlib.sha256(b"%b\n%b" % (str(request.url).encode(), self._body)).digest()
+        self._exchange: Exchange
+        self._route: events.Route
+        self._plan: Plan | None = None
+        self._headers: Mapping[str, str] = {}
+        # The last response of the provider, what of its bytes did not go on yet, and whether those that did are its.
+        self._head: httpx2.Response | None = None
+        self._waiting = bytearray()
+        self._is_its_own = True
+        self._is_read = True
+        self._network: Exception | None = None
+        self._log_error: StoreError | None = None
+        self._stored = 0
+
+    # -- the flow --------------------------------------------------------------------------------------------------
+
+    def run(self) -> Flow:
+        """All that is to be done. Raises what the program is to see."""
+        self._office.journal.repeats(self._attempt)
+        try:
+            yield from self._answered()
+        except _Bypassed as error:
+            self._tell(str(error))
+            yield Untouched(self._request)
+        else:
+            self._tell("")
+
+    def _answered(self) -> Flow:
+        try:
+            self._exchange = yield from self._prepared()
+            command = self._exchange.begin()
+        except Exception as error:  # a fault of ours is not the program's
+            raise self._fault(error) from error
+        pending: list[bytes] = []
+        while command is not None:
+            if isinstance(command, events.Write):  # read before it is given: a program may leave with it
+                self._passed(command.data)
+                pending.append(command.data)
+                command = self._on(events.Answered())
+                continue
+            if pending:
+                yield from self._given(Out(b"".join(pending)))
+                pending.clear()
+            match command:
+                case events.Start() if self._is_own and not self._is_fine(command.status):
+                    yield from self._failed(command)
+                    return
+                case events.Start(status=status, headers=headers):
+                    self._headers = headers
+                    yield from self._given(self._begin(status, headers))
+                    command = self._on(events.Answered())
+                case events.End():
+                    yield from self._ended(command)
+                    return
+                case _:
+                    event = yield from self._performed(command)
+                    command = self._on(event)
+
+    def _prepared(self) -> Generator[Need, Any, Exchange]:
+        request, api, office = self._request, self._api, self._office
+        headers = passed_on(request.headers.raw)
+        names = {name.decode().lower(): value.decode("latin-1") for name, value in request.headers.raw}
+        sender = sender_of(api, names, request.url.query.decode())
+        origin = None
+        if office.route is None:
+            body = request_view.read_body(self._body)
+            facts = request_view.read_facts(api.front, body, model=api.model, streams=api.streams)
+            target = office.target(api, facts.model, sender)
+            self._route = office.own_route(api, target, sender)
+            origin = Origin(
+                api.front,
+                target.base_url,
+                target.model,
+                account=target.account,
+                account_known=target.account_known,
+                end_user=facts.end_user,
+            )
+        beginning = None
+        if self._name:
+            beginning = yield Do(lambda: office.journal.beginning(self._name))
+        received = Received(
+            api.front, self._body, headers, _CLIENT, api.model, api.streams, origin=origin, beginning=beginning
+        )
+        rests = office.journal.rests
+        return Exchange(received, None, MOST, now(), random.random(), degraded=False, rests=rests, retries=0)
+
+    def _on(self, event: events.Event) -> events.Command | None:
+        try:
+            return self._exchange.on(event, now())
+        except Exception as error:  # its client was answered before; what came is passed on
+            if not isinstance(error, StoreError):
+                self._fault(error)
+            return None
+
+    def _performed(self, command: events.Command) -> Generator[Need | Given, Any, events.Event]:
+        """What became of ``command``."""
+        try:
+            return events.Answered((yield from self._perform(command)))
+        except Gone:
+            if self._head is not None and not self._is_read:
+                yield HangUp()
+            return events.Interrupt("client_gone")
+        except httpx2.TransportError as error:
+            self._network = error
+            return events.Failed(translate(error, "idle", Deadline(None)))
+        except (OSError, httpx2.HTTPError, httpx2.StreamError) as error:  # an inner transport may raise its own
+            self._network = error
+            return events.Failed(NetworkError(f"the request failed: {error}", details={"phase": "network"}))
+        except StoreError as error:
+            self._log_error = self._log_error or error
+            return events.Failed(error)
+        except Exception as error:
+            return events.Failed(error)
+
+    def _perform(self, command: events.Command) -> Generator[Need | Given, Any, Any]:
+        journal = self._office.journal
+        match command:
+            case events.LookUp() | events.ReadLines() | events.ReadHistory():
+                return (yield Do(lambda: journal.answer(command)))
+            case events.OpenKept():
+                return {}
+            case events.Unstored():
+                return frozenset()
+            case events.KeepHistory(history=history, weight=weight):
+                return journal.keep(history, weight)
+            case events.Choose(model=model):
+                if self._office.route is not None:
+                    self._route = self._office.other_route(model)
+                return self._route
+            case events.Settle(route=route):
+                return self._office.settings_at(route.target)
+            case events.NextPlace() | events.Judged():
+                return None
+            case events.Send():
+                return (yield from self._sent(command))
+            case events.Receive():
+                return (yield from self._received())
+            case events.Sleep(seconds=seconds):
+                return (yield Nap(seconds))
+            case events.Store():
+                return (yield from self._stored_step(command))
+            case events.Start() | events.Write() | events.End():
+                return None  # nobody reads any more
+            case _:
+                assert_never(command)
+
+    # -- the provider ----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_own(self) -> bool:
+        return self._office.route is None
+
+    def _sent(self, command: events.Send) -> Generator[Need, Any, events.Head]:
+        self._plan, self._network = command.plan, None
+        if command.plan.waits:
+            yield Do(lambda: command.plan.authenticate(command.body))
+        else:
+            command.plan.authenticate(command.body)
+        self._waiting.clear()
+        self._is_its_own, self._is_read = True, False
+        self._head = None
+        self._head = yield Post(self._written(command.plan, command.body))
+        return events.Head(self._head.status_code, {name.lower(): value for name, value in self._head.headers.items()})
+
+    def _written(self, plan: Plan, body: bytes) -> httpx2.Request:
+        """The request that goes out: the program's own where nothing is changed."""
+        given = self._request
+        if not self._is_own:
+            headers = {"accept-encoding": given.headers.get("accept-encoding", "identity"), **plan.headers}
+            return httpx2.Request("POST", plan.url, headers=headers, content=body, extensions=_limits(given))
+        more = _added(given.headers, plan.headers)
+        if body == self._body and not more:
+            return given
+        changed = given.headers.copy()
+        for name, value in more.items():
+            changed[name] = value
+        changed["content-length"] = str(len(body))
+        return httpx2.Request("POST", given.url, headers=changed, content=body, extensions=given.extensions)
+
+    def _received(self) -> Generator[Need, Any, bytes]:
+        piece: bytes = yield Pull()
+        if not piece:
+            self._is_read = True
+        elif self._is_own and self._is_its_own:
+            self._waiting += piece
+        return piece
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    def _stored_step(self, command: events.Store) -> Generator[Need, Any, bool]:
+        entry = command.entry
+        if entry is None:
+            return True
+        journal = self._office.journal
+        brought = any(draft.kind == "response" for draft in command.step.drafts)
+        if not brought and not self._stored and any(draft.kind == "turn_ended" for draft in command.step.drafts):
+            yield Do(lambda: journal.hold(self._attempt, entry))
+            return True
+        self._stored += 1
+        return bool((yield Do(lambda: journal.record(entry))))
+
+    # -- the program -----------------------------------------------------------------------------------------------
+
+    def _is_fine(self, status: int) -> bool:
+        return status < 400 and not self._exchange.report().failure
+
+    def _begin(self, status: int, ours: Mapping[str, str]) -> Begin:
+        said = [(name.encode(), value.encode()) for name, value in ours.items()]
+        if not self._is_own or self._head is None:
+            return Begin(status, said, {})
+        theirs = [(name, value) for name, value in self._head.headers.raw if name.decode().lower() not in _BODILY]
+        added = [each for each in said if each[0].startswith(b"thinkback-")]
+        return Begin(self._head.status_code, theirs + added, dict(self._head.extensions))
+
+    def _passed(self, data: bytes) -> None:
+        """Note what went on of the provider's bytes."""
+        if self._is_its_own and self._is_own:
+            if self._waiting.startswith(data):
+                del self._waiting[: len(data)]
+            else:
+                self._is_its_own = False
+                self._waiting.clear()
+
+    def _given(self, item: Begin | Out) -> Flow:
+        """Give a piece; whoever leaves here interrupts the exchange, which is then run to its end."""
+        try:
+            yield item
+        except Gone:
+            yield from self._interrupted()
+            raise
+
+    def _interrupted(self) -> Generator[Need | Given, Any, None]:
+        """Record what came, and nothing else."""
+        if not self._is_read:
+            yield HangUp()
+            self._is_read = True
+        command = self._on(events.Interrupt("client_gone"))
+        while command is not None:
+            command = self._on((yield from self._performed(command)))
+        self._tell("")
+
+    def _ended(self, end: events.End) -> Flow:
+        """The last piece, once everything is done: a program does not read what stands behind it."""
+        failure = self._exchange.report().failure
+        command = self._on(events.Answered())
+        while command is not None:
+            command = self._on((yield from self._performed(command)))
+        if failure and self._log_error is not None:
+            raise self._log_error
+        if failure and self._is_own and self._is_its_own:
+            yield from self._rest()
+            return
+        if not self._is_read:
+            yield HangUp()
+        self._tell("")
+        yield Out(end.data)
+
+    def _failed(self, start: events.Start) -> Flow:
+        """No response of ours: the provider's own, the network's own exception, or the request as it was."""
+        said = b""
+        command: events.Command | None = start
+        while command is not None:
+            if isinstance(command, events.End):
+                said = command.data
+            command = self._on((yield from self._performed(command)))
+        if self._log_error is not None:
+            raise self._log_error
+        if self._head is None:
+            if self._network is not None:
+                self._tell("")
+                raise self._network
+            raise _Bypassed(_words(said))
+        if self._network is None:
+            yield self._begin(start.status, start.headers)
+        yield from self._rest()
+
+    def _rest(self) -> Flow:
+        """What the provider sent and the program has not got yet, up to its end."""
+        self._tell("" if self._stored else "the provider's response was not understood")
+        if self._waiting:
+            yield Out(bytes(self._waiting))
+        while self._network is None and not self._is_read:
+            piece: bytes = yield Pull()
+            if piece:
+                yield Out(piece)
+            else:
+                self._is_read = True
+        if self._network is not None:
+            raise self._network
+
+    # -- what is said of it ----------------------------------------------------------------------------------------
+
+    def _fault(self, error: Exception) -> _Bypassed:
+        reason = f"{type(error).__name__}: {error}"
+        if not isinstance(error, WireError):
+            self._office.journal.warn(f"a request could not be followed ({reason}); it goes as it was written")
+        return _Bypassed(reason)
+
+    def _tell(self, bypassed: str) -> None:
+        if bypassed:
+            telling.told(self._last, telling.Why(False, bypassed))
+            return
+        report, headers = self._exchange.report(), self._headers
+        is_recorded = self._stored > 0 and not report.degraded
+        telling.told(
+            self._last,
+            telling.Why(
+                recorded=is_recorded,
+                reason=("" if is_recorded else "the log could not be used" if report.degraded else report.failure),
+                session=report.session,
+                response=report.response,
+                model=report.upstream or report.model,
+                sent=report.attempts,
+                reattached=report.reattach,
+                left_out=headers.get("thinkback-left-out", ""),
+                plan=self._plan,
+            ),
+        )
+
+
+def _limits(request: httpx2.Request) -> dict[str, Any]:
+    """The time-outs that the program set; all else is of its own place."""
+    return {key: value for key, value in request.extensions.items() if key == "timeout"}
+
+
+def _added(given: httpx2.Headers, planned: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a plan that the program's request does not say already."""
+    more: dict[str, str] = {}
+    for name, value in planned.items():
+        old = given.get(name)
+        if old is None or not {word.strip() for word in value.split(",")} <= {word.strip() for word in old.split(",")}:
+            more[name] = value if old is None else merge_headers({name: old}, {name: value})[name]
+    return more
+
+
+def _words(document: bytes) -> str:
+    """What the body of an error says."""
+    try:
+        found = msgspec.json.decode(document)
+        return str(found["error"]["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return "it was refused"

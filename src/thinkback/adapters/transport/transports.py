@@ -1,0 +1,461 @@
+"""``Transport`` and ``AsyncTransport``, and clients with one in them: what a program gives to an SDK.
+
+Promises: what is no request for a response of a model, and what goes to a place that is not known, passes as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
+from urllib.request import getproxies
+
+import httpx2
+
+from thinkback.adapters.transport import telling
+from thinkback.adapters.transport.journal import Journal, OnLogError
+from thinkback.adapters.transport.passage import (
+    Begin,
+    Do,
+    Flow,
+    Given,
+    Gone,
+    HangUp,
+    Nap,
+    Need,
+    Office,
+    Out,
+    Passage,
+    Post,
+    Pull,
+    Untouched,
+)
+from thinkback.adapters.transport.recognising import Apis, Unknown
+from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.http import usual_context
+from thinkback.errors import NotFoundError, SettingError
+from thinkback.log.protocol import Durability
+from thinkback.session.store import SessionStore
+
+# As the SDKs have it for clients of their own.
+_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+Log = str | os.PathLike[str] | SessionStore
+
+
+class _Options:
+    """What both transports are made of. ``log`` is the path of a log, its address, or an open store."""
+
+    def __init__(
+        self,
+        log: Log,
+        endpoint: str,
+        route: str,
+        settings: Mapping[str, object] | None,
+        strict: bool,
+        durability: Durability,
+        on_log_error: OnLogError,
+    ) -> None:
+        journal = Journal(log, durability, on_log_error)
+        book = journal.rulebook
+        self.strict = strict
+        self.office = Office(journal, book, settings or {}, _place(route))
+        if self.office.route is not None:
+            book.endpoint(self.office.route[0])
+        if endpoint:
+            book.endpoint(endpoint)
+        self.apis = Apis(book, endpoint, anywhere=bool(route))
+
+    def passage(self, request: httpx2.Request) -> Passage | None:
+        """The way of ``request``; ``None`` where it passes as it is."""
+        self.office.journal.check_open()
+        api = self.apis.of(request.method, str(request.url))
+        if isinstance(api, Unknown):
+            if self.strict and api.unnamed:
+                raise NotFoundError(
+                    api.why, next_actions=("give endpoint=; `thinkback endpoints` lists them", "or leave strict=True")
+                )
+            self._passes(api.why)
+            return None
+        if not isinstance(request.stream, httpx2.ByteStream) or "content-encoding" in request.headers:
+            self._passes("its body cannot be read")
+            return None
+        request.read()
+        return Passage(self.office, api, request)
+
+    def _passes(self, why: str) -> None:
+        telling.told(telling.listening(), telling.Why(False, why))
+
+
+def _place(route: str) -> tuple[str, str] | None:
+    endpoint, slash, model = route.partition("/")
+    if route and not (endpoint and slash and model):
+        raise SettingError(
+            f"route: {route!r} names no endpoint and model",
+            details={"key": "route", "value": route},
+            next_actions=("write it as anthropic/claude-opus-5-5",),
+        )
+    return (endpoint, model) if route else None
+
+
+def _checked(inner: Any, kind: type, ours: tuple[type, ...], other: str) -> None:
+    """Raise ``TypeError`` for an inner transport that cannot be one."""
+    if isinstance(inner, ours):
+        raise TypeError("one transport of thinkback is enough: a request would be recorded twice")
+    if not isinstance(inner, kind):
+        made = f"{type(inner).__module__.partition('.')[0]}.{type(inner).__name__}"
+        raise TypeError(f"the inner transport must be an httpx2.{kind.__name__}, and {made} is none{other}")
+
+
+class Transport(httpx2.BaseTransport):
+    """Requests go through ``inner`` (one of the program's own, else httpx2's) with the reasoning that they need.
+
+    ``log`` is where they are recorded: a path, an address, or an open store. ``endpoint`` names the provider where its
+    address does not; ``route`` (``ENDPOINT/MODEL``) sends requests elsewhere, with a key of the environment.
+    ``settings`` are those of ``thinkback settings``. With ``strict`` a host that is not known is an error;
+    ``on_log_error="raise"`` makes one of a log that cannot be used. For any number of threads. Raises
+    ``NotFoundError``, ``SettingError``, ``StoreError`` for a closed store, ``TypeError`` for a foreign ``inner``.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        inner: httpx2.BaseTransport | None = None,
+        *,
+        endpoint: str = "",
+        route: str = "",
+        settings: Mapping[str, object] | None = None,
+        strict: bool = False,
+        durability: Durability = "full",
+        on_log_error: OnLogError = "warn",
+    ) -> None:
+        inner = httpx2.HTTPTransport(verify=_context(), limits=_LIMITS) if inner is None else inner
+        hint = ": use thinkback.AsyncTransport" if isinstance(inner, httpx2.AsyncBaseTransport) else ""
+        _checked(inner, httpx2.BaseTransport, (Transport,), hint)
+        self._inner = inner
+        self._options = _Options(log, endpoint, route, settings, strict, durability, on_log_error)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response to ``request``."""
+        passage = self._options.passage(request)
+        if passage is None:
+            return self._inner.handle_request(request)
+        performer = _Performer(self._inner, passage.run())
+        first = performer.next()
+        if isinstance(first, Untouched):
+            return self._inner.handle_request(first.request)
+        assert isinstance(first, Begin)
+        return httpx2.Response(
+            first.status, headers=first.headers, stream=_Stream(performer), extensions=first.extensions
+        )
+
+    def close(self) -> None:
+        """Let go of the log, and close ``inner``."""
+        self._options.office.journal.close()
+        self._inner.close()
+
+
+class _Performer:
+    """Performs a flow on the program's own thread."""
+
+    def __init__(self, inner: httpx2.BaseTransport, flow: Flow) -> None:
+        self._inner, self._flow = inner, flow
+        self._response: httpx2.Response | None = None
+        self._pieces: Iterator[bytes] = iter(())
+        self._is_over = False
+
+    def next(self) -> Given | None:
+        """What the program gets next; ``None`` at the end."""
+        return self._advance(lambda: self._flow.send(None))
+
+    def leave(self) -> None:
+        """The program reads no more: what came is recorded, nothing more is given."""
+        if self._is_over:
+            return
+        self._is_over = True
+        try:
+            need = self._flow.throw(Gone())
+            while True:
+                need = self._flow.send(None if isinstance(need, Begin | Out | Untouched) else self._perform(need))
+        except (StopIteration, Gone):
+            return
+
+    def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
+        try:
+            need = step()
+            while not isinstance(need, Begin | Out | Untouched):
+                try:
+                    found = self._perform(need)
+                except Exception as error:
+                    need = self._flow.throw(error)
+                except BaseException:
+                    self.leave()
+                    raise
+                else:
+                    need = self._flow.send(found)
+        except StopIteration:
+            self._is_over = True
+            return None
+        except BaseException:
+            self._is_over = True
+            raise
+        return need
+
+    def _perform(self, need: Need) -> Any:
+        match need:
+            case Pull():
+                return next(self._pieces, b"")
+            case Do(work=work):
+                return work()
+            case Post(request=request):
+                self._hang_up()
+                self._response = self._inner.handle_request(request)
+                self._pieces = iter(self._response.iter_bytes())
+                return self._response
+            case HangUp():
+                return self._hang_up()
+            case Nap(seconds=seconds):
+                import time
+
+                return time.sleep(seconds)
+
+    def _hang_up(self) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            response.close()
+
+
+class _Stream(httpx2.SyncByteStream):
+    """The body of a response to the program."""
+
+    def __init__(self, performer: _Performer) -> None:
+        self._performer = performer
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (given := self._performer.next()) is not None:
+            assert isinstance(given, Out)
+            if given.data:
+                yield given.data
+
+    def close(self) -> None:
+        self._performer.leave()
+
+
+class AsyncTransport(httpx2.AsyncBaseTransport):
+    """As ``Transport``, for asyncio; for any number of tasks and event loops."""
+
+    def __init__(
+        self,
+        log: Log,
+        inner: httpx2.AsyncBaseTransport | None = None,
+        *,
+        endpoint: str = "",
+        route: str = "",
+        settings: Mapping[str, object] | None = None,
+        strict: bool = False,
+        durability: Durability = "full",
+        on_log_error: OnLogError = "warn",
+    ) -> None:
+        inner = httpx2.AsyncHTTPTransport(verify=_context(), limits=_LIMITS) if inner is None else inner
+        hint = ": use thinkback.Transport" if isinstance(inner, httpx2.BaseTransport) else ""
+        _checked(inner, httpx2.AsyncBaseTransport, (AsyncTransport,), hint)
+        self._inner = inner
+        self._options = _Options(log, endpoint, route, settings, strict, durability, on_log_error)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response to ``request``."""
+        passage = self._options.passage(request)
+        if passage is None:
+            return await self._inner.handle_async_request(request)
+        performer = _AsyncPerformer(self._inner, passage.run())
+        first = await performer.next()
+        if isinstance(first, Untouched):
+            return await self._inner.handle_async_request(first.request)
+        assert isinstance(first, Begin)
+        return httpx2.Response(
+            first.status, headers=first.headers, stream=_AsyncStream(performer), extensions=first.extensions
+        )
+
+    async def aclose(self) -> None:
+        """Let go of the log, and close ``inner``."""
+        await asyncio.to_thread(self._options.office.journal.close)
+        await self._inner.aclose()
+
+
+class _AsyncPerformer:
+    """Performs a flow in a task; what waits for the log does so on a thread."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow) -> None:
+        self._inner, self._flow = inner, flow
+        self._response: httpx2.Response | None = None
+        self._pieces: AsyncIterator[bytes]
+        self._is_over = False
+
+    async def next(self) -> Given | None:
+        """What the program gets next; ``None`` at the end."""
+        return await self._advance(lambda: self._flow.send(None))
+
+    async def leave(self) -> None:
+        """The program reads no more: what came is recorded, whatever else happens, and nothing more is given."""
+        if not self._is_over:
+            self._is_over = True
+            await to_the_end(self._left())
+
+    async def _left(self) -> None:
+        try:
+            need = self._flow.throw(Gone())
+            while True:
+                need = self._flow.send(None if isinstance(need, Begin | Out | Untouched) else await self._perform(need))
+        except (StopIteration, Gone):
+            return
+
+    async def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
+        try:
+            need = step()
+            while not isinstance(need, Begin | Out | Untouched):
+                try:
+                    found = await self._perform(need)
+                except Exception as error:
+                    need = self._flow.throw(error)
+                except BaseException:
+                    await self.leave()
+                    raise
+                else:
+                    need = self._flow.send(found)
+        except StopIteration:
+            self._is_over = True
+            return None
+        except BaseException:
+            self._is_over = True
+            raise
+        return need
+
+    async def _perform(self, need: Need) -> Any:
+        match need:
+            case Pull():
+                return await anext(self._pieces, b"")
+            case Do(work=work):
+                return await to_the_end(_in_thread(work))
+            case Post(request=request):
+                await self._hang_up()
+                self._response = await self._inner.handle_async_request(request)
+                self._pieces = aiter(self._response.aiter_bytes())
+                return self._response
+            case HangUp():
+                return await self._hang_up()
+            case Nap(seconds=seconds):
+                return await asyncio.sleep(seconds)
+
+    async def _hang_up(self) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            await response.aclose()
+
+
+def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+    return asyncio.get_running_loop().run_in_executor(None, work)
+
+
+class _AsyncStream(httpx2.AsyncByteStream):
+    """The body of a response to the program."""
+
+    def __init__(self, performer: _AsyncPerformer) -> None:
+        self._performer = performer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (given := await self._performer.next()) is not None:
+            assert isinstance(given, Out)
+            if given.data:
+                yield given.data
+
+    async def aclose(self) -> None:
+        await self._performer.leave()
+
+
+def http_client(
+    log: Log,
+    *,
+    endpoint: str = "",
+    route: str = "",
+    settings: Mapping[str, object] | None = None,
+    strict: bool = False,
+    durability: Durability = "full",
+    on_log_error: OnLogError = "warn",
+    transport: httpx2.BaseTransport | None = None,
+    **options: Any,
+) -> httpx2.Client:
+    """A client for an SDK: ``openai.OpenAI(http_client=thinkback.http_client("chats.db"))``.
+
+    Redirects and limits are as SDKs have them; time-outs are the SDK's, unless ``options`` (of ``httpx2.Client``) say
+    otherwise. Proxies of the environment are used. ``transport`` is one of the program's own; the rest is of
+    ``Transport``, which says what is raised.
+    """
+    inner = transport if transport is not None else _ByClient() if getproxies() else None
+    made = Transport(
+        log,
+        inner,
+        endpoint=endpoint,
+        route=route,
+        settings=settings,
+        strict=strict,
+        durability=durability,
+        on_log_error=on_log_error,
+    )
+    return httpx2.Client(transport=made, **{"follow_redirects": True, **options})
+
+
+def async_http_client(
+    log: Log,
+    *,
+    endpoint: str = "",
+    route: str = "",
+    settings: Mapping[str, object] | None = None,
+    strict: bool = False,
+    durability: Durability = "full",
+    on_log_error: OnLogError = "warn",
+    transport: httpx2.AsyncBaseTransport | None = None,
+    **options: Any,
+) -> httpx2.AsyncClient:
+    """The same for asyncio: ``openai.AsyncOpenAI(http_client=thinkback.async_http_client("chats.db"))``."""
+    inner = transport if transport is not None else _AsyncByClient() if getproxies() else None
+    made = AsyncTransport(
+        log,
+        inner,
+        endpoint=endpoint,
+        route=route,
+        settings=settings,
+        strict=strict,
+        durability=durability,
+        on_log_error=on_log_error,
+    )
+    return httpx2.AsyncClient(transport=made, **{"follow_redirects": True, **options})
+
+
+def _context() -> Any:
+    return usual_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+class _ByClient(httpx2.BaseTransport):
+    """A client that finds the proxies of the environment, which one with a transport of its own does not."""
+
+    def __init__(self) -> None:
+        self._client = httpx2.Client(limits=_LIMITS, verify=_context())
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        return self._client.send(request, stream=True, follow_redirects=False)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class _AsyncByClient(httpx2.AsyncBaseTransport):
+    """The same for asyncio."""
+
+    def __init__(self) -> None:
+        self._client = httpx2.AsyncClient(limits=_LIMITS, verify=_context())
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._client.send(request, stream=True, follow_redirects=False)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()

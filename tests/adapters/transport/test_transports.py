@@ -1,0 +1,388 @@
+"""Programs' own HTTP clients with the transport in them: what goes out, what comes back, what is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+import thinkback
+from bench.gateway_clients import with_anthropic, with_openai
+from bench.gateway_clients.holding import hold
+from bench.gateway_clients.job import ASYNC_STREAMED, REBUILT, Job
+from bench.gateway_clients.page import Judged
+from bench.gateway_clients.places import PLACES
+from bench.gateway_clients.process import Worker
+from bench.peers.places import KEY as REFEREES
+from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Provider, question, says, streams
+from tests.proxy.playbook import ANSWER, chunk
+from thinkback.errors import NotFoundError, SettingError, StoreError
+from thinkback_referee import Referee
+
+CHUNKS = b"".join(ANSWER)
+REFUSED = json.dumps({"error": {"message": "no such thing", "type": "odd", "of its own": [1]}}, indent=3).encode()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where it is recorded."""
+    return tmp_path / "chats.db"
+
+
+@pytest.fixture
+def referee() -> Iterator[Referee]:
+    """A strict provider."""
+    with Referee() as found:
+        yield found
+
+
+def ask(client: httpx2.Client, *said: str, stream: bool = True, url: str = URL) -> bytes:
+    """What the program reads."""
+    return client.post(url, content=question(*said, stream=stream), headers=HEADERS).read()
+
+
+def recorded(log: Path) -> list[list[str]]:
+    """The kinds of commits of each session, oldest session first."""
+    with thinkback.open(log) as store:
+        return [[c.kind for c in store.commits(info.id)] for info in sorted(store.sessions(), key=lambda i: i.created)]
+
+
+def test_what_the_program_forgets_goes_back_and_no_other_byte_changes(log: Path) -> None:
+    """Both ways: the provider's bytes and headers reach the program, its own reach the provider."""
+    provider = Provider(streams(), streams(), says(200, WHOLE))
+    with thinkback.http_client(log, transport=provider) as client:
+        first = client.post(URL, content=question(), headers=HEADERS)
+        assert CHUNKS == first.read()
+        assert "r1" == first.headers["x-request-id"]
+        assert "Hm." not in str(thinkback.why())
+        assert thinkback.why().recorded
+        assert CHUNKS == ask(client, "Why?", "42.", "And?")
+        assert WHOLE == ask(client, "Why?", "42.", "And?", "42.", "So?", stream=False)
+        assert "complete" == thinkback.why().reattached
+        assert [("field", "reasoning")] * 2 == [(made.action, made.what) for made in thinkback.why().decisions]
+
+    first_sent, second, third = provider.bodies
+    assert json.loads(question()) == {key: value for key, value in first_sent.items() if key != "stream_options"}
+    assert "Hm." == second["messages"][1]["reasoning_content"]
+    assert ["Hm.", "Hm."] == [m["reasoning_content"] for m in third["messages"] if m["role"] == "assistant"]
+    assert {f"Bearer {KEY}"} == {request.headers["authorization"] for request in provider.asked}
+    assert {"1"} == {request.headers["x-own"] for request in provider.asked}
+    assert b'"unknown":1.0' in provider.asked[1].content
+    assert {URL} == {str(request.url) for request in provider.asked}
+    assert 1 == len(recorded(log))
+    assert KEY.encode() not in log.read_bytes()
+
+
+PLAYED = (
+    (with_openai.CHAT, "DeepSeek chat"),
+    (with_openai.RESPONSES, "OpenAI Responses, bound"),
+    (with_anthropic.MESSAGES, "Anthropic 5.5"),
+)
+
+
+def test_every_sdk_passes_where_reasoning_is_demanded(tmp_path: Path, referee: Referee) -> None:
+    """A program that keeps texts and calls alone, and one that awaits streams: nothing is refused or forgotten."""
+    found: dict[tuple[str, str], tuple[str, bool]] = {}
+    with closing(Worker([sys.executable, "-m", "bench.gateway_clients.worker"], 60)) as worker:
+        for script, name in PLAYED:
+            for mode in (REBUILT, ASYNC_STREAMED):
+                place, log = PLACES[name], str(tmp_path / f"{len(found)}.db")
+                base = referee.base_url(place.host).removesuffix("/v1beta")
+                job = Job(script.name, mode, base, REFEREES, place.model, place.effort, [], log, place.endpoint)
+                held = hold(worker, referee, job, place, True)
+                found[script.name, mode] = Judged([held]).word(held), held.outcome.known > 2
+    assert {("ok", True)} == set(found.values()), found
+
+
+def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
+    """Hosts, paths and methods; the very request, and ``why`` says so. ``strict`` refuses the host alone."""
+    provider = Provider(says(200, b"[1 ]", etag="x"))
+    with thinkback.http_client(log, transport=provider) as client:
+        for url in ("https://models.invalid/v1/chat/completions", "https://api.moonshot.ai/v1/embeddings"):
+            response = client.post(url, content=b"{not json", headers=HEADERS)
+            assert (b"[1 ]", "x") == (response.read(), response.headers["etag"])
+        assert "no response" not in thinkback.why().reason
+        assert b"[1 ]" == client.get(URL).read()
+        assert "GET" in thinkback.why().reason
+        assert b"[1 ]" == client.post(URL, content=b'{"a": 1, "a": 2}').read()
+        assert "stands twice" in thinkback.why().reason
+    assert [b"{not json", b"{not json", b"", b'{"a": 1, "a": 2}'] == [request.content for request in provider.asked]
+    assert not log.exists()
+    with (
+        thinkback.http_client(log, transport=provider, strict=True) as client,
+        pytest.raises(NotFoundError, match=r"models\.invalid"),
+    ):
+        ask(client, url="https://models.invalid/v1/chat/completions")
+
+
+def test_a_response_id_that_is_not_in_the_log_is_the_providers_business(log: Path) -> None:
+    """The request goes as it is written."""
+    provider = Provider(says(200, b"{}"))
+    body = b'{"model": "gpt-5.6", "input": "And?", "previous_response_id": "resp_of_another_day"}'
+    with thinkback.http_client(log, transport=provider) as client:
+        assert b"{}" == client.post("https://api.openai.com/v1/responses", content=body).read()
+    assert [body] == [request.content for request in provider.asked]
+    assert "resp_of_another_day" in thinkback.why().reason
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 503])
+def test_a_refusal_is_the_providers_own_and_asked_for_once(log: Path, status: int) -> None:
+    """Status, headers and bytes; the SDK decides whether to ask again."""
+    provider = Provider(says(status, REFUSED, **{"retry-after": "7", "x-request-id": "r2"}))
+    with thinkback.http_client(log, transport=provider) as client:
+        response = client.post(URL, content=question(), headers=HEADERS)
+    found = response.status_code, response.read(), response.headers["retry-after"], response.headers["x-request-id"]
+    assert (status, REFUSED, "7", "r2") == found
+    assert 1 == len(provider.asked)
+    assert ["turn_ended"] == [kind for kinds in recorded(log) for kind in kinds if kind in ("turn_ended", "response")]
+
+
+def test_attempts_of_the_sdk_are_recorded_as_one(log: Path) -> None:
+    """The package asks three times; the third succeeds. A network error reaches it as what it was."""
+    gone = httpx2.ConnectError("gone")
+    provider = Provider(says(503, REFUSED, **{"retry-after-ms": "1"}), gone, says(200, WHOLE))
+    with thinkback.http_client(log, transport=provider) as http:
+        client = openai.OpenAI(base_url=URL.removesuffix("/chat/completions"), api_key=KEY, http_client=http)
+        client._calculate_retry_timeout = lambda *_: 0  # type: ignore[method-assign]
+        ask: Any = client.chat.completions.create
+        said = ask(model="kimi-k2-thinking", messages=[{"role": "user", "content": "Why?"}])
+        assert "42." == said.choices[0].message.content
+        provider = Provider(gone)
+    (kinds,) = recorded(log)
+    assert 1 == kinds.count("response") == kinds.count("request") == kinds.count("user")
+
+    with (
+        thinkback.http_client(log, transport=provider) as http,
+        pytest.raises(httpx2.ConnectError) as raised,
+    ):
+        http.post(URL, content=question("Other?"), headers=HEADERS)
+    assert raised.value is gone
+
+
+def test_a_refusal_about_reasoning_is_repaired_before_the_program_sees_it(log: Path) -> None:
+    """The restored reasoning is refused, and goes another way."""
+    refusal = json.dumps({"error": {"message": "The reasoning_content in the thinking mode must be passed back"}})
+    provider = Provider(says(400, refusal.encode()), streams())
+    with thinkback.http_client(log, transport=provider) as client:
+        assert CHUNKS == ask(client, "Why?", "An answer that nobody recorded.", "And?")
+    assert thinkback.why().repaired
+    assert 2 == len(provider.asked)
+
+
+def test_a_stream_that_the_program_leaves_is_recorded_as_far_as_it_came(log: Path) -> None:
+    """And one that breaks off, whose error is the network's own; what was whole is in the log by then."""
+    broken = httpx2.ReadError("broken")
+    provider = Provider(streams(), streams(ANSWER[0], broken))
+    with thinkback.http_client(log, transport=provider) as client:
+        with client.stream("POST", URL, content=question(), headers=HEADERS) as response:
+            assert ANSWER[0] == next(response.iter_bytes())
+        assert thinkback.why().recorded
+        with client.stream("POST", URL, content=question("Other?"), headers=HEADERS) as response:
+            pieces = response.iter_bytes()
+            assert ANSWER[0] == next(pieces)
+            with pytest.raises(httpx2.ReadError) as raised:
+                next(pieces)
+        assert raised.value is broken
+    assert [["request", "response", "reasoning", "turn_ended"]] * 2 == [kinds[-4:] for kinds in recorded(log)]
+
+
+def test_what_cannot_be_understood_goes_on_to_its_end(log: Path) -> None:
+    """A document and a stream of another kind: the provider's bytes, whatever thinkback makes of them."""
+    odd = b'{"object": "queued", "id": 7}'
+    half = (chunk(content="4"), b'data: {"choices": "none of ours"}\n\n', b"data: tail\n\n")
+    provider = Provider(says(200, odd), streams(*half))
+    with thinkback.http_client(log, transport=provider) as client:
+        assert odd == ask(client, stream=False)
+        assert b"".join(half) == ask(client)
+
+
+def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path) -> None:
+    """Asyncio: a task that is cancelled while its provider is silent, beside one that is answered."""
+    provider = Provider(streams(ANSWER[0], None), streams())
+
+    async def run() -> bytes:
+        async with thinkback.async_http_client(log, transport=provider) as client:
+            begun = asyncio.Event()
+
+            async def read() -> None:
+                async with client.stream("POST", URL, content=question(), headers=HEADERS) as response:
+                    async for _ in response.aiter_bytes():
+                        begun.set()
+
+            task = asyncio.create_task(read())
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return (await client.post(URL, content=question("Other?"), headers=HEADERS)).read()
+
+    assert CHUNKS == asyncio.run(run())
+    cut, whole = recorded(log)
+    assert ["request", "response", "reasoning", "turn_ended"] == cut[-4:]
+    assert "assistant" in whole
+
+
+def test_a_log_that_cannot_be_used_costs_no_call(log: Path) -> None:
+    """One warning; with ``on_log_error="raise"`` it is an error."""
+    log.write_bytes(b"this is no database, and it is long enough to be sure of that" * 20)
+    with thinkback.http_client(log, transport=Provider(streams())) as client:
+        with pytest.warns(RuntimeWarning, match=r"chats\.db") as warned:
+            assert CHUNKS == ask(client)
+        assert CHUNKS == ask(client, "Other?")
+        assert 1 == len(warned)
+        assert not thinkback.why().recorded
+    with (
+        thinkback.http_client(log, transport=Provider(streams()), on_log_error="raise") as client,
+        pytest.raises(StoreError),
+    ):
+        ask(client)
+
+
+def test_a_log_that_is_lost_on_the_way_costs_no_call(log: Path) -> None:
+    """Its tables go while the program runs."""
+    with thinkback.http_client(log, transport=Provider(streams())) as client:
+        assert CHUNKS == ask(client)
+        with closing(sqlite3.connect(log)) as other:
+            other.executescript("DROP TABLE sessions")
+        with pytest.warns(RuntimeWarning, match="not recorded meanwhile"):
+            assert CHUNKS == ask(client, "Other?")
+
+
+def test_a_conversation_has_the_name_that_the_program_gives(log: Path) -> None:
+    """What begins inside goes into that session, a second beginning on a branch; ``why`` is about what is inside."""
+    with thinkback.http_client(log, transport=Provider(streams())) as client:
+        ask(client)
+        with thinkback.conversation("bug-hunt"):
+            with pytest.raises(NotFoundError):
+                thinkback.why()
+            ask(client, "First?")
+            ask(client, "First?", "42.", "And?")
+            ask(client, "Second?")
+            inside = thinkback.why().session
+    with thinkback.open(log) as store:
+        names = {info.name: info for info in store.sessions()}
+        assert inside == names["bug-hunt"].id
+        assert 2 == len(names)
+        assert 2 == len(store.log.refs.list(inside))
+
+
+def test_route_sends_elsewhere_without_the_programs_key(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Translated there and back; the other place's key is that of the environment."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-other-place")
+    message = {
+        "type": "message",
+        "id": "m1",
+        "role": "assistant",
+        "model": "claude-opus-5-5",
+        "content": [{"type": "text", "text": "Hello."}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    provider = Provider(says(200, json.dumps(message).encode()))
+    with thinkback.http_client(log, transport=provider, route="anthropic/claude-opus-5-5") as client:
+        said = json.loads(ask(client, stream=False, url=f"{URL}?key={KEY}"))
+    (sent,) = provider.asked
+    assert "Hello." == said["choices"][0]["message"]["content"]
+    assert ("https://api.anthropic.com/v1/messages", "sk-of-the-other-place") == (
+        str(sent.url),
+        sent.headers["x-api-key"],
+    )
+    assert KEY not in str(sent.headers.raw) + str(sent.content)
+    assert b"sk-of-the-other-place" not in log.read_bytes()
+
+
+def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
+    """Each with what to do instead."""
+    provider = Provider(streams())
+    wrong: Any = object()
+    with pytest.raises(TypeError, match="httpx2"):
+        thinkback.Transport(log, wrong)
+    with pytest.raises(TypeError, match="recorded twice"):
+        thinkback.Transport(log, thinkback.Transport(log, provider))
+    other: Any = httpx2.AsyncHTTPTransport()
+    with pytest.raises(TypeError, match="AsyncTransport"):
+        thinkback.Transport(log, other)
+    with pytest.raises(SettingError, match="route"):
+        thinkback.http_client(log, route="claude-opus-5-5")
+    with pytest.raises(NotFoundError):
+        thinkback.http_client(log, endpoint="nobody")
+    store = thinkback.open(log)
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        thinkback.http_client(store)
+    transport = thinkback.Transport(log, provider)
+    transport.close()
+    with pytest.raises(StoreError, match="closed"), httpx2.Client(transport=transport) as client:
+        ask(client)
+    with thinkback.http_client(log, transport=provider) as client:
+        ask(client)
+        with pytest.raises(SettingError, match="durability"):
+            thinkback.http_client(log, durability="normal")
+
+
+def test_a_store_of_the_program_is_shared_and_left_open(log: Path) -> None:
+    """What a program has open is used as it is."""
+    with thinkback.open(log) as store:
+        with thinkback.http_client(store, transport=Provider(streams())) as client:
+            ask(client)
+        assert 1 == len(store.sessions())
+
+
+KILLED = """
+import os, sys, threading
+sys.path[:0] = [{root!r}]
+import httpx2, thinkback
+from tests.adapters.transport.provider import HEADERS, URL, Provider, question, streams
+from tests.proxy.playbook import ANSWER
+client = thinkback.http_client({log!r}, transport=Provider(streams()))
+client.post(URL, content=question(), headers=HEADERS)
+child = os.fork()
+if child == 0:
+    client.post(URL, content=question("Child?"), headers=HEADERS)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with client.stream("POST", URL, content=question("Stream?"), headers=HEADERS) as response:
+    read = b""
+    for piece in response.iter_bytes():
+        read += piece
+        if b"[DONE]" in read:
+            print("whole", flush=True)
+            threading.Event().wait()
+"""
+
+
+def test_a_forked_process_records_for_itself_and_a_kill_takes_nothing_that_was_whole(log: Path) -> None:
+    """The last event reaches the program behind the commit: what it had whole is there after kill -9."""
+    root = str(Path(__file__).parents[3])
+    script = KILLED.format(root=root, log=str(log))
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=root)
+    assert process.stdout is not None
+    with process.stdout:
+        assert b"whole\n" == process.stdout.readline()
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert [1, 1, 1] == [kinds.count("assistant") for kinds in recorded(log)]
+
+
+def test_a_signature_that_the_provider_does_not_give_is_no_obstacle(log: Path, referee: Referee) -> None:
+    """Programs drop reasoning without one; DeepSeek's Messages API gives none, and demands the reasoning."""
+    base = referee.base_url("deepseek-anthropic").removesuffix("/v1")
+    with thinkback.http_client(log, endpoint="deepseek-anthropic") as http:
+        client = anthropic.Anthropic(base_url=base, api_key=KEY, http_client=http)
+        ask: Any = client.messages.create
+        message = ask(model="deepseek-v4-pro", max_tokens=4000, messages=[{"role": "user", "content": "Hello."}])
+        thoughts = [block.signature for block in message.content if block.type == "thinking"]
+    assert [True] == [bool(signature) for signature in thoughts]
