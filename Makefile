@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load machines notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -157,6 +157,9 @@ bench: venv ## the benchmarks; results in bench/latest.json
 load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
 	@$(BIN)/python -m bench.load
 	@$(BIN)/python -m bench.hostile
+
+machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; SEED=... repeats one
+	@$(BIN)/python -m bench.machines $(if $(SEED),--seed $(SEED))
 
 .venv-bench/.ready: requirements/bench-gateway.txt
 	$(call environment,.venv-bench,bench-gateway) \

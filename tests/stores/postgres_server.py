@@ -86,16 +86,31 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self._run("pg_ctl", "start", "--wait", "--silent", "--pgdata", self._data, "--log", str(self.place / "log"))
+        self.run("pg_ctl", "start", "--wait", "--silent", "--pgdata", self._data, "--log", str(self.place / "log"))
 
     def restart(self, mode: str) -> None:
         """Stop it by ``mode`` (``fast`` cuts connections, ``immediate`` crashes) and start it again."""
         log = str(self.place / "log")
-        self._run("pg_ctl", "restart", "--mode", mode, "--wait", "--silent", "--pgdata", self._data, "--log", log)
+        self.run("pg_ctl", "restart", "--mode", mode, "--wait", "--silent", "--pgdata", self._data, "--log", log)
 
     def crash(self) -> None:
         """Stop it at once, without a checkpoint, and cut every connection."""
-        self._run("pg_ctl", "stop", "--mode", "immediate", "--wait", "--silent", "--pgdata", self._data)
+        self.run("pg_ctl", "stop", "--mode", "immediate", "--wait", "--silent", "--pgdata", self._data)
+
+    def follow(self, *, synchronous: bool) -> Standby:
+        """A standby of it that has caught up; ``synchronous``: from now on a commit waits until the standby has it."""
+        with (self.place / "data" / "pg_hba.conf").open("a") as file:
+            file.write("local replication all trust\n")
+        with self.connect() as connection:
+            connection.execute("SELECT pg_reload_conf()")
+            standby = Standby(self)
+            if synchronous:
+                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                connection.execute("SELECT pg_reload_conf()")
+            wanted = ("streaming", "sync" if synchronous else "async")
+            while connection.execute("SELECT state, sync_state FROM pg_stat_replication").fetchone() != wanted:
+                pass
+        return standby
 
     def stop(self) -> None:
         """End it and remove all it wrote. Twice is no error."""
@@ -125,23 +140,57 @@ class Server:
 
     def _make(self, durable: bool) -> None:
         options = ("--username", "keeper", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
-        self._run("initdb", *options, "--pgdata", self._data)
+        self.run("initdb", *options, "--pgdata", self._data)
         settings = ["listen_addresses = ''", f"unix_socket_directories = '{self.place}'", "shared_buffers = 64MB"]
         settings += [] if durable else ["fsync = off", "full_page_writes = off"]
         with (self.place / "data" / "postgresql.conf").open("a") as file:
             file.write("\n".join(settings) + "\n")
         (self.place / "data" / "pg_hba.conf").write_text(_AUTHENTICATION)
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs. Its output goes to a file: the server it starts keeps that open."""
         log = self.place / "output"
         with log.open("ab") as output:
-            command = [str(self._binaries / program), *arguments]
+            ours = self._binaries / program
+            command = [str(ours) if ours.exists() else program, *arguments]
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.place, **self._user
             )
         if done.returncode:
             raise RuntimeError(f"{program} {' '.join(arguments)} failed:\n{log.read_text(errors='replace')}")
+
+
+class Standby:
+    """A server that follows another one until it is promoted. Its maker stops it before the other one's files go."""
+
+    def __init__(self, primary: Server) -> None:
+        self._primary, self.place = primary, primary.place / "standby"
+        self._data = str(primary.place / "standby-data")
+        source = ("--host", str(primary.place), "--username", "keeper")
+        primary.run("pg_basebackup", *source, "--pgdata", self._data, "--write-recovery-conf", "--checkpoint", "fast")
+        primary.run("mkdir", "-m", "755", str(self.place))
+        with open(os.path.join(self._data, "postgresql.conf"), "a") as file:
+            file.write(f"unix_socket_directories = '{self.place}'\n")
+        log = str(primary.place / "standby-log")
+        primary.run("pg_ctl", "start", "--wait", "--silent", "--pgdata", self._data, "--log", log)
+
+    def fall_behind(self) -> None:
+        """Receive nothing any more."""
+        with psycopg.connect(
+            self._primary.url().replace(str(self._primary.place), str(self.place)), autocommit=True
+        ) as db:
+            db.execute("ALTER SYSTEM SET primary_conninfo = ''")
+            db.execute("SELECT pg_reload_conf()")
+            while db.execute("SELECT 1 FROM pg_stat_wal_receiver").fetchone():
+                pass
+
+    def promote(self) -> None:
+        """Make it a server that is written to, and wait until it is."""
+        self._primary.run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", self._data)
+
+    def stop(self) -> None:
+        """End it."""
+        self._primary.run("pg_ctl", "stop", "--mode", "immediate", "--wait", "--silent", "--pgdata", self._data)
 
 
 def _unprivileged() -> dict[str, Any]:
