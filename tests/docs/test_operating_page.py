@@ -39,7 +39,7 @@ def exported() -> tuple[set[str], set[str]]:
     """Names of series and of their labels, as a gateway gives them that counted something in every family."""
     metrics = Metrics("0")
     metrics.gauge(SPOOL, lambda: 1.0)
-    notes = Notes(Report(upstream="u/m", reattach="complete", input_tokens=1), degraded="store")
+    notes = Notes(Report(upstream="u/m", reattach="complete", input_tokens=1, cache_collapse="tools"), degraded="store")
     notes.phases["body"] = 1.0
     metrics.request("anthropic", 200, 1.0, notes, ended="client")
     for family in FAMILIES:
