@@ -25,7 +25,9 @@ from thinkback.wire.registry import dialect
 FOUND = "found before a request was made"
 """What stands for the refusal in a repair that no provider asked for."""
 
-FindingKind: TypeAlias = Literal["refused", "order", "unreadable", "call", "result", "dropped", "stand-in"]
+FindingKind: TypeAlias = Literal[
+    "refused", "order", "unreadable", "call", "result", "dropped", "stand-in", "address", "key"
+]
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -33,8 +35,9 @@ class Finding(msgspec.Struct, frozen=True):
 
     ``refused``: it would not be sent; ``order``: the provider would refuse the history; ``unreadable``: a block that
     this target cannot read; ``call``: a call without a result; ``result``: a result without a call; ``dropped``: a
-    block that settings or rule leave out; ``stand-in``: something goes in place of what is missing. ``block`` is the
-    hash of the commit, where there is one, ``remedy`` what mends it.
+    block that settings or rule leave out; ``stand-in``: something goes in place of what is missing; ``address`` and
+    ``key``: nobody answers there, or not to this key. ``block`` is the hash of the commit, where there is one,
+    ``remedy`` what mends it.
     """
 
     kind: FindingKind
@@ -45,7 +48,7 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def wrong(self) -> bool:
         """Whether it should not stay so; the rest is how things are meant to be."""
-        return self.remedy != "" or self.kind in ("refused", "order")
+        return self.remedy != "" or self.kind in ("refused", "order", "address", "key")
 
 
 class Examination(NamedTuple):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import thinkback
-from tests.cli.command import Command
-from tests.cli.conftest import ENCRYPTED, SIGNATURE
+import pytest
 
-ELSEWHERE = ("--endpoint", "groq", "--model", "openai/gpt-oss-120b")
+import thinkback
+from tests.cli.command import KEY, PLACE, Command
+from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
+from thinkback_referee import BAD_KEY, Referee
+
+ELSEWHERE = ("--offline", "--endpoint", "groq", "--model", "openai/gpt-oss-120b")
 
 
 def commits(command: Command) -> int:
@@ -25,6 +28,32 @@ def test_a_session_that_can_go_on_is_sound(talked: Command) -> None:
 
     assert (0, before) == (done.code, commits(talked))
     assert "nothing is wrong" in done.out
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "finding"),
+    [
+        ("/nowhere", KEY, "address: deepseek at {server} answered 404: nothing is served at this address"),
+        ("/deepseek", BAD_KEY, "key: deepseek at {server} answered 401: the key is refused"),
+        ("", KEY, "address: deepseek at {server}: "),
+    ],
+    ids=["path", "key", "nobody"],
+)
+def test_a_place_that_does_not_answer_is_found(
+    talked: Command, inside: Inside, referee: Referee, path: str, key: str, finding: str
+) -> None:
+    """Its path, its key, its address; no model is asked. Offline nothing is sent."""
+    server = referee.base_url("deepseek").removesuffix("/deepseek")
+    asked = len(referee.requests)
+    if not path:
+        referee.close()
+    line = ("doctor", *PLACE, server + path)
+    done = inside(*line, DEEPSEEK_API_KEY=key)
+
+    assert (1, asked) == (done.code, len([one for one in referee.requests if one.status == 200]))
+    assert finding.format(server=server) in " ".join(done.out.split())
+    assert "nothing is wrong" not in done.out
+    assert 0 == inside(*line, "--offline").code
 
 
 def test_what_would_be_done_is_said_and_not_done(opaque: Command) -> None:
@@ -51,7 +80,7 @@ def test_what_is_mended_once_is_sound_for_that_target(opaque: Command) -> None:
         getattr(repair, "stage", ""),
         getattr(repair, "endpoint", ""),
     )
-    assert 1 == opaque("doctor", "--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--dry-run").code
+    assert 1 == opaque("doctor", "--offline", "--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--dry-run").code
 
 
 def test_a_call_that_never_got_a_result_is_closed(command: Command) -> None:

@@ -55,7 +55,7 @@ def test_run_goes_by_a_profile_and_its_session_keeps_it(work: Command, referee: 
     assert 0 == work("run", "Hello again", "--session", "s").code
     assert ["deepseek-v4-pro", "deepseek-v4-flash"] == models(referee)
     assert 0 == work("why", "s", "--next").code
-    assert 0 == work("doctor", "s").code
+    assert 0 == work("doctor", "s", "--offline").code
 
 
 def test_what_is_said_beside_a_profile_wins(work: Command, referee: Referee) -> None:

@@ -21,6 +21,7 @@ from thinkback.cli.options import (
     place_options,
     session_argument,
 )
+from thinkback.cli.referee import ENDPOINT
 from thinkback.session.destination import check_destination, destination_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ _HELP = f"""\
 Check the next request of SESSION, and repair what can be repaired.
 
 Each repair is reported before it is made; --dry-run only reports. Blocks that the target can never read are marked void
-for it, and tool calls without a result get one. Endpoint and model default to those of the last request. The exit code
-is 0 if nothing was wrong, else 1, even after a repair.
+for it, and tool calls without a result get one. An empty request, which costs nothing, checks the address and the key;
+--offline leaves it out. Endpoint and model default to those of the last request. The exit code is 0 if nothing was
+wrong, else 1, even after a repair.
 
 With --report, print a report to attach to an issue instead: versions, names of the settings in use, sizes, the last
 failures. It contains no value, key, path, address, name of your own, or text of a conversation.
@@ -49,6 +51,7 @@ failures. It contains no value, key, path, address, name of your own, or text of
 @click.command("doctor", short_help="Check the next request of a session, and repair it.", help=_HELP)
 @session_argument
 @click.option("--dry-run", is_flag=True, help="Report the repairs, and make none.")
+@click.option("--offline", is_flag=True, help="Send nothing: do not check the address and the key.")
 @click.option(
     "--report", "reports", is_flag=True, help="Print a report to attach to an issue; sends and changes nothing."
 )
@@ -56,7 +59,9 @@ failures. It contains no value, key, path, address, name of your own, or text of
 @busy_options
 @db_option
 @json_option
-def doctor_command(session: str, dry_run: bool, reports: bool, as_json: bool, db: str, **given: Any) -> None:
+def doctor_command(
+    session: str, dry_run: bool, offline: bool, reports: bool, as_json: bool, db: str, **given: Any
+) -> None:
     """Examine, tell, mend."""
     if reports:
         from thinkback.cli.config.report import print_report, report
@@ -76,6 +81,10 @@ def doctor_command(session: str, dry_run: bool, reports: bool, as_json: bool, db
             open_session.conversation.line.refuse_leased()
         commits = open_session.log()
         found = examine(commits, open_session.target, open_session.settings)
+        # the referee of a command ends with it, and the next one starts its own
+        is_there = place.endpoint != ENDPOINT or given["base_url"]
+        if is_there and not offline and (fault := _unreached(open_session)) is not None:
+            found = found._replace(findings=(*found.findings, fault))
         if not as_json:
             _print(open_session, found)
         mended = bool(found.drafts) and not dry_run
@@ -87,6 +96,13 @@ def doctor_command(session: str, dry_run: bool, reports: bool, as_json: bool, db
             terminal.out("mended" if mended else "nothing was changed: --dry-run")
     if any(finding.wrong for finding in found.findings):
         sys.exit(exits.FAILED)
+
+
+def _unreached(session: Session) -> Finding | None:
+    from thinkback.session.reaching import unreached
+
+    now = session.conversation.configure()
+    return unreached(now.place, session.target, session.settings, now.rules)
 
 
 def _write(log: Store, info: SessionInfo, commits: Sequence[Commit], found: Examination) -> None:
