@@ -464,3 +464,56 @@ def test_strict_refuses_a_summary_and_an_unknown_host_gets_none() -> None:
     with pytest.raises(SettingError, match=r"reasoning\.summary = auto cannot be sent"):
         resolve(target(SUMMARIES), summary="auto", strict=True)
     assert {"reasoning.summary": "absent"} == states(resolve(target(id="unknown"), summary="auto"))
+
+
+READABLE = Settings(readable=True)
+BLOCK = Controls(
+    on={"mode": "on"},
+    off={"mode": "off"},
+    display={
+        "auto": {"mode": "on", "show": "yes"},
+        "summarized": {"mode": "on", "show": "yes"},
+        "omitted": {"mode": "on", "show": "no"},
+    },
+    display_headers={"summarized": {"beta": "shown"}},
+    display_with_tools={"summarized": {"mode": "on"}},
+)
+THINKS = {"thinks_unless": ({"mode": "off"},)}
+
+
+@pytest.mark.parametrize("native", [{}, {"mode": "adaptive"}, {"show": "no"}, {"show": None}])
+def test_readable_reasoning_is_asked_for_beside_what_a_client_says(native: dict[str, Any]) -> None:
+    """Its own word for none is beaten, and nothing else is said: not that the model is to think."""
+    resolved = Resolver(READABLE, target(BLOCK, **THINKS), native)
+    assert ({**native, "show": "yes"}, {"beta": "shown"}) == (resolved.params, resolved.headers)
+    assert [Control("reasoning.readable", "true", "emitted", "for the log alone")] == resolved.controls
+
+
+@pytest.mark.parametrize(
+    ("controls", "native", "asked", "reason"),
+    [
+        (BLOCK, {"show": "notes"}, {}, "the request has show of its own"),
+        (BLOCK, {"mode": "off"}, {}, "the model does not reason on this request"),
+        (BLOCK, {}, {"enabled": False}, "the model does not reason on this request"),
+        (BLOCK, {}, {"display": "auto"}, "reasoning.display or reasoning.summary says it"),
+        (BLOCK, {}, {"summary": "auto"}, "reasoning.display or reasoning.summary says it"),
+        (Controls(display={"auto": {}, "summarized": {"show": "yes"}}), {}, {}, "it is readable unasked"),
+        (Controls(), {}, {}, "house has no way to say it for m"),
+    ],
+)
+def test_readable_reasoning_is_not_asked_for_twice(
+    controls: Controls, native: dict[str, Any], asked: dict[str, Any], reason: str
+) -> None:
+    """Where a client or the operator says it, where there is none, and where no word for it is known."""
+    settings = Settings(readable=True, **asked, explicit=frozenset(KEYS[name] for name in asked))
+    resolved = Resolver(settings, target(controls, **THINKS), native)
+    assert Control("reasoning.readable", "true", "suppressed", reason) in resolved.controls
+    assert {key: resolved.params[key] for key in native} == native
+
+
+def test_readable_reasoning_beside_tools() -> None:
+    """The row may have other words there, or none."""
+    resolved = Resolver(READABLE, target(BLOCK, **THINKS), {}, tools=True)
+    assert {"reasoning.readable": "suppressed"} == states(resolved)
+    hidden = Controls(display={"auto": {}, "summarized": {"show": "yes"}, "omitted": {"show": "no"}})
+    assert {"show": "yes"} == Resolver(READABLE, target(hidden), {"show": "no"}).params

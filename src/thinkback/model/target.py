@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True):
     carry: bool = False
     display: Literal["auto", "summarized", "updates", "omitted"] = "auto"
     summary: Literal["none", "auto", "concise", "detailed"] | None = None
+    readable: bool = False
     verbosity: Literal["low", "medium", "high"] | None = None
     strict: bool = False
     tags: Where | None = None

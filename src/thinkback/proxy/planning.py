@@ -38,7 +38,7 @@ class Planned(NamedTuple):
 def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> Planned:
     """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises."""
     target, received = route.target, view.received
-    settings = _settings(view, settings)
+    settings = _settings(view, target, settings)
     own = not_for(target.endpoint, view.facts.own)
     params = {key: value for key, value in _params(view, resumed).items() if key not in own}
     translated = translate(received.front, target, params, settings, view.request.amid)
@@ -81,11 +81,20 @@ def body_of(plan: Plan, received: Received) -> bytes:
     return preserve_json.preserved(received.body, written)
 
 
-def _settings(view: View, settings: Settings) -> Settings:
+def _settings(view: View, target: Target, settings: Settings) -> Settings:
+    if settings.readable and not _may_hide(view, target):
+        settings = msgspec.structs.replace(settings, readable=False)
     if _INCLUDE in settings.explicit or all(draft.kind != "reasoning" for draft in view.request.drafts):
         return settings
     # A client that sends reasoning back wants it to go along, wherever it may.
     return msgspec.structs.replace(settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE})
+
+
+def _may_hide(view: View, target: Target) -> bool:
+    """Whether what is asked for the log alone is kept there, and the client's own bytes can do without it."""
+    name = view.received.front
+    is_kept = view.received.client.recording in ("full", "reasoning")
+    return is_kept and name == target.endpoint.dialect and front(name).hiding is not None
 
 
 def _params(view: View, resumed: Resumed) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Relay:
         signs = self._passes and shape.signing is not None
         unsigned = keeper.unsigned if keeper is not None else _unsigned
         self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None
+        hides = self._passes and shape.hiding is not None and presentation.hides(plan)
+        self._hiding = shape.hiding() if hides and shape.hiding is not None else None
         self._writer = shape.writer(shown) if self._streams and not self._passes else None
         # A writer numbers its events as it writes them; what it begins with goes out with the first of them.
         self._opening = self._writer.begin() if self._writer is not None else b""
@@ -86,7 +88,9 @@ class Relay:
     def end(self, result: ReadResult) -> bytes:
         """The rest of a response that is stored; all of it, of a document."""
         if self._passes and not self._streams:
-            document = self._kept(self._asked_for(self._clean(b"".join(self._held))))
+            document = self._clean(b"".join(self._held))
+            document = document if self._hiding is None else self._hiding.document(document)
+            document = self._kept(self._asked_for(document))
             return document if self._signing is None else self._signing.document(document)
         if self._passes:
             return self._sealed(self._closed(self._clean(b"".join((*self._held, self._rest.left)))))
@@ -117,7 +121,7 @@ class Relay:
 
     def _sealed(self, events: bytes) -> bytes:
         """``events`` with their opaque values sealed and their reasoning signed, without what nobody asked for."""
-        events = self._rewritten(events)
+        events = self._rewritten(events if self._hiding is None else self._hiding.events(events))
         return events if self._signing is None else self._signing.events(events)
 
     def _rewritten(self, events: bytes) -> bytes:

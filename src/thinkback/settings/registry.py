@@ -142,6 +142,13 @@ ROWS = (
         choices=("none", "auto", "concise", "detailed"),
     ),
     Key(
+        "reasoning.readable",
+        "readable",
+        "boolean",
+        "Whether a gateway asks for readable reasoning where its client did not, for the log alone.",
+        default=False,
+    ),
+    Key(
         "reasoning.strict",
         "strict",
         "boolean",

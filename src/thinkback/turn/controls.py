@@ -19,6 +19,7 @@ from thinkback.wire.registry import dialect
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+READABLE = "reasoning.readable"
 _ENABLED, _DISPLAY = "reasoning.enabled", "reasoning.display"
 ASKS = 1
 """The defaults (``session.defaults``) from which on a model that can reason is asked to."""
@@ -41,13 +42,15 @@ class Resolver:
         self._given = _folded(native)
         self.controls: list[Control] = []
         self.headers: dict[str, str] = {}
+        # What beats the request's own words: they are not those that its client is answered by.
+        self._readable: dict[str, Any] = {}
         self.params: dict[str, Any] = _base(target, native, strict=settings.strict or target.endpoint.strict)
         if target.endpoint.id == UNKNOWN:
             for key, value in _requested(settings):
                 self._note(key, value, "absent", "the host is not known, so nothing is sent to it")
         else:
             self._resolve()
-        self.params = _united(self.params, native)
+        self.params = merge(_united(self.params, native), self._readable)
         _check_forbidden(self.params, target)
 
     def _resolve(self) -> None:
@@ -227,8 +230,38 @@ class Resolver:
         state: ControlState = "represented" if why else "emitted"
         self._note(key, value, state, f"{why}: {tokens} is sent" if why else "")
 
+    def _say_readable(self) -> bool:
+        """Ask for readable reasoning that the client did not ask for; whether that is so."""
+        rule, display = self._target.rule, self._target.rule.controls.display
+        words, hidden = display.get("summarized", {}), display.get("omitted", {})
+        if self._tools:
+            words = rule.controls.display_with_tools.get("summarized", words)
+        paths = [path for path in _leaves(words) if lookup(words, path) != lookup(hidden, path)]
+        told = [path for path in paths if self._has(path)]
+        said = self._settings.summary is not None or _DISPLAY in self._settings.explicit
+        reason = ""
+        if not paths:
+            reason = _NO_WAY.format(self._target.endpoint.id, self._target.model)
+        elif not self._settings.enabled or not thinks(rule, merge(self.params, self._native)):
+            reason = "the model does not reason on this request"
+        elif said:
+            reason = "reasoning.display or reasoning.summary says it"
+        elif any(lookup(self._native, path) != lookup(hidden, path) for path in told):
+            reason = f"the request has {told[0]} of its own"
+        elif not told and display.get("auto") == {}:
+            reason = "it is readable unasked"
+        self._note(READABLE, "true", "suppressed" if reason else "emitted", reason or "for the log alone")
+        if reason:
+            return False
+        for path in paths:
+            self._readable = merge(self._readable, nested(path, lookup(words, path)))
+        self.headers = dict(rule.controls.display_headers.get("summarized", {}))
+        return True
+
     def _say_display(self) -> None:
         settings, controls = self._settings, self._target.rule.controls
+        if settings.readable and self._say_readable():
+            return
         shown, asked = settings.display, _DISPLAY in settings.explicit
         if settings.summary is None:
             usual = controls.display.get(shown)

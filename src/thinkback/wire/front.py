@@ -25,6 +25,14 @@ class Signing(Protocol):
     def document(self, data: bytes) -> bytes: ...
 
 
+class Hiding(Protocol):
+    """Takes readable reasoning out of one response: of a stream's whole events, or a document."""
+
+    def events(self, data: bytes) -> bytes: ...
+
+    def document(self, data: bytes) -> bytes: ...
+
+
 class Listed(NamedTuple):
     """A model that may be asked for. ``owner`` is where its requests go; sizes are tokens, 0 where unknown."""
 
@@ -97,7 +105,8 @@ class Front(msgspec.Struct, frozen=True):
     out that only count tokens, in a dialect where clients must request them. ``as_asked`` takes a client's request and
     the planned one, and gives the latter with what the log cannot tell apart in the place where the client has it.
     ``reports`` is a parameter whose report, a member of the same name, is for clients that sent it. ``signing`` takes
-    what gives a signature, in a dialect whose clients send reasoning back by one. ``blocks_in_order``: a stream has one
+    what gives a signature, in a dialect whose clients send reasoning back by one. ``hiding`` makes what takes out the
+    reasoning that is readable, in a dialect where clients must ask for it. ``blocks_in_order``: a stream has one
     block after another, so that what becomes known behind the last one has no place.
 
     ``id_prefix`` stands before the ids of responses. ``headers`` are those of a client that are part of its request;
@@ -119,6 +128,7 @@ class Front(msgspec.Struct, frozen=True):
     as_asked: Callable[[bytes, bytes], bytes] | None
     reports: str
     signing: Callable[[Callable[[], str]], Signing] | None
+    hiding: Callable[[], Hiding] | None
     closing: bytes
     blocks_in_order: bool
     id_prefix: str

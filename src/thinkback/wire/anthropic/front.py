@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
+from thinkback.wire.anthropic.hiding import Hiding
 from thinkback.wire.anthropic.write_response import Writer, write_error, write_response
 from thinkback.wire.framing import last_event
 from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, is_object
@@ -172,6 +173,7 @@ FRONT = Front(
     as_asked=None,
     reports="context_management",
     signing=Signing,
+    hiding=Hiding,
     closing=CLOSING,
     blocks_in_order=True,
     id_prefix="msg_",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, both_spellings
+from thinkback.wire.gemini.hiding import Hiding
 from thinkback.wire.gemini.opaque import MARKED, bare, ends, rewrite
 from thinkback.wire.gemini.write_response import Writer, write_error, write_response
 
@@ -68,6 +69,7 @@ FRONT = Front(
     as_asked=None,
     reports="",
     signing=None,
+    hiding=Hiding,
     closing=b"",
     blocks_in_order=False,
     id_prefix="",

@@ -113,6 +113,7 @@ FRONT = Front(
     as_asked=None,
     reports="",
     signing=None,
+    hiding=None,
     closing=CLOSING,
     blocks_in_order=False,
     id_prefix="chatcmpl-",

@@ -12,6 +12,7 @@ from msgspec import Raw
 from thinkback.wire.framing import last_event
 from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, is_object
 from thinkback.wire.openai import list_models, show_model
+from thinkback.wire.openai_responses.hiding import Hiding
 from thinkback.wire.openai_responses.write_response import Writer, write_error, write_response
 from thinkback.wire.splicing import spliced
 
@@ -128,6 +129,7 @@ FRONT = Front(
     as_asked=as_asked,
     reports="",
     signing=None,
+    hiding=Hiding,
     closing=b"",
     blocks_in_order=True,
     id_prefix="resp_",

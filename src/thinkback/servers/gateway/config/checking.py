@@ -159,6 +159,7 @@ def _upstream(path: str, upstream: Upstream) -> Iterator[Fault]:
             yield Fault(f"{path}.{key}", "", error.message)
     for name, value in upstream.headers.items():
         yield from _header(f"{path}.headers.{quoted(name)}", name.lower(), value)
+    yield from _settings(f"{path}.settings", upstream.settings)
 
 
 def _header(path: str, name: str, value: str) -> Iterator[Fault]:

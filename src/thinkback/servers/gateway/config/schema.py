@@ -79,7 +79,7 @@ class Upstream(msgspec.Struct, frozen=True):
 
     ``stored``: what becomes of requests of keys that name what the account there keeps (files, conversations).
     ``leaked_calls``: what becomes of calls that leak into reasoning, where the rule knows of it: they stay text, or are
-    passed to the client as calls.
+    passed to the client as calls. ``settings`` hold for its requests where no alias says otherwise.
     """
 
     endpoint: str = ""
@@ -91,6 +91,7 @@ class Upstream(msgspec.Struct, frozen=True):
     proxy: str = ""
     stored: Literal["refuse", "pass"] = "refuse"
     leaked_calls: Literal["text", "pass"] = "text"
+    settings: Mapping[str, object] = {}
 
 
 class To(msgspec.Struct, frozen=True):

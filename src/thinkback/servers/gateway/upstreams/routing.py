@@ -31,10 +31,10 @@ from thinkback.servers.gateway.secrets.secret import text_of
 from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.session.config import today
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
+from thinkback.settings.values import flatten
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
-_NO_SETTINGS: Mapping[str, object] = {}
 
 
 class Catalogue(Rulebook, Protocol):
@@ -257,12 +257,19 @@ class Router:
             place=place,
             target=place.target(rulebook),
             authenticator=place.authenticator(rulebook),
-            settings=self._config.models[alias].settings if alias else _NO_SETTINGS,
+            settings=_settings(upstream, self._config.models[alias]) if alias else upstream.settings,
             streaming=place.headers(rulebook, streams=True),
             whole=place.headers(rulebook, streams=False),
             leaked_calls=upstream.leaked_calls,
             passes_stored=upstream.stored == "pass",
         )
+
+
+def _settings(upstream: Upstream, alias: Alias) -> Mapping[str, object]:
+    """Those of an upstream with those of an alias over them."""
+    return (
+        {**dict(flatten(upstream.settings)), **dict(flatten(alias.settings))} if upstream.settings else alias.settings
+    )
 
 
 def place_of(upstream: Upstream, model: str) -> EndpointConfig:

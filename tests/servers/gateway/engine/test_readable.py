@@ -1,0 +1,88 @@
+"""Readable reasoning for the log alone: asked for, kept, shown by ``why``, and not seen by the client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.servers.gateway.harness.engines import KEY, PLACES, Kept, Plays, ask, engine
+from thinkback.model.blocks import ThinkingBlock
+from thinkback.servers.gateway.config.schema import Config
+from thinkback.servers.gateway.engine.engine import Engine
+from thinkback.servers.gateway.grant import Grant
+from thinkback.session.requests import rebuild
+
+MODEL = "anthropic/claude-opus-5-5"
+GRANT = Grant("k1", settings={"reasoning.readable": True})
+EVENTS = (
+    {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "model": "c", "usage": {}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "A secret thought."}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Yes."}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+)
+STREAM = b"".join(b"event: %b\ndata: %b\n\n" % (str(e["type"]).encode(), json.dumps(e).encode()) for e in EVENTS)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Plays]:
+    """An engine whose upstream thinks."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    transport = Plays(lambda body: (200, "text/event-stream", [STREAM[:300], STREAM[300:]]))
+    return engine(transport, PLACES, config=Config()), transport
+
+
+def asks(engine: Engine, grant: Grant = GRANT, *more: Any, **thinking: Any) -> Kept:
+    """A question of a client that says how it wants the model to think."""
+    said = [{"role": "user", "content": "Really?"}, *more]
+    body = {"model": MODEL, "max_tokens": 2000, "stream": True, "messages": said}
+    return ask(engine, "anthropic", {**body, "thinking": {"type": "adaptive", **thinking}}, grant=grant)
+
+
+def test_the_log_has_what_the_client_did_not_ask_for(made: tuple[Engine, Plays]) -> None:
+    """The client gets the block as the provider gives it unasked, and what it sends back is recognised."""
+    engine, transport = made
+    kept = asks(engine)
+    commits = engine.logs.of("default").read(kept.headers["thinkback-session"])
+    blocks = {event["index"]: event for event in kept.events if event["type"] == "content_block_start"}
+    signed = next(event["delta"]["signature"] for event in kept.events if "signature" in event.get("delta", {}))
+
+    assert {"type": "adaptive", "display": "summarized"} == json.loads(transport.sent[0])["thinking"]
+    assert b"secret" not in kept.body
+    assert b"thinking_delta" not in kept.body
+    assert EVENTS[1] == blocks[0]
+    assert ["A secret thought."] == [c.value.thought for c in commits if isinstance(c.value, ThinkingBlock)]
+    told = [(control.key, control.state) for control in rebuild(commits).controls]
+    assert ("reasoning.readable", "emitted") in told
+
+    thought = {"type": "thinking", "thinking": "", "signature": signed}
+    answer = {"role": "assistant", "content": [thought, {"type": "text", "text": "Yes."}]}
+    again = asks(engine, GRANT, answer, {"role": "user", "content": "Sure?"})
+
+    assert "complete" == again.headers["thinkback-reattach"]
+    assert kept.headers["thinkback-session"] == again.headers["thinkback-session"]
+    (sent, *_) = json.loads(transport.sent[1])["messages"][1]["content"]
+    assert ("A secret thought.", "c2ln") == (sent["thinking"], sent["signature"])
+
+
+def test_who_asks_for_it_gets_it(made: tuple[Engine, Plays]) -> None:
+    """And who says that it is not wanted gets none, while the log has it."""
+    engine, transport = made
+    assert b"secret" in asks(engine, GRANT, display="summarized").body
+    assert b"secret" not in asks(engine, GRANT, display="omitted").body
+    assert ["summarized"] * 2 == [json.loads(body)["thinking"]["display"] for body in transport.sent]
+
+
+@pytest.mark.parametrize("grant", [Grant("k1"), Grant("k1", recording="metadata", settings=GRANT.settings)])
+def test_without_the_setting_or_a_log_nothing_is_asked_for(made: tuple[Engine, Plays], grant: Grant) -> None:
+    """What nobody keeps need not be paid for."""
+    engine, transport = made
+    asks(engine, grant)
+    assert {"type": "adaptive"} == json.loads(transport.sent[0])["thinking"]
