@@ -192,6 +192,11 @@ def test_a_title_is_given_or_written_by_the_model(talked: Command, inside: Insid
     assert "shop: Weather in Oslo" in inside("sessions").out
     listed = next(each for each in inside("sessions", "--json").json if each["name"] == "talk")
     assert ["codex", "shop", "/home/me/shop"] == [listed[name] for name in ("program", "project", "directory")]
+    place = "talk (shop: Weather in Oslo)"
+    assert f"session {place}" == inside("log", "talk").out.splitlines()[0]
+    assert place in inside("why", "talk").out
+    hit = inside("search", "Oslo", "--json").json[0]
+    assert ["talk", "Weather in Oslo", "shop"] == [hit[name] for name in ("session", "title", "project")]
     assert 2 == inside("title", "empty").code
 
 

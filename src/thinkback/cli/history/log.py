@@ -34,6 +34,7 @@ _SHOWN = 50
 _MOST_COUNTED = 5_000
 """Commits of a session whose cost a list tells: of a longer one `usage` does."""
 _MODEL, _LEAST_TITLE = 14, 14
+_TITLE = 40
 
 
 @click.command("sessions", short_help="List the sessions.")
@@ -105,6 +106,12 @@ def title_of(info: SessionInfo, summary: Summary | None) -> str:
     return info.settings.get(TITLE) or (summary.tally.title if summary is not None else "") or info.purpose
 
 
+def place_of(info: SessionInfo, summary: Summary | None) -> str:
+    """A session as it stands beside what was found in it: that of an agent with its project and title too."""
+    project = summary.about.project if summary is not None else ""
+    return f"{info.name} ({project}: {terminal.one_line(title_of(info, summary), _TITLE)})" if project else info.name
+
+
 def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> float | None:
     """US dollars, as a program said or by prices; ``None`` where none is known, and of sessions that are long."""
     if summary is not None and summary.about.cost is not None:
@@ -159,22 +166,26 @@ def log_command(
     with existing_log(db) as store:
         info = chosen(store, session)
         every = store.log.read(info.id, branch=branch or info.branch)
+        place = place_of(info, store.log.summaries().get(info.id))
     wanted = {c.hash for c in every[before_question(every, count) :]} if count else None
     commits = [c for c in matching(every, kinds, frozenset(tags)) if wanted is None or c.hash in wanted]
     if as_json:
         terminal.print_json([{**_commit_json(commit), "text": first_words(commit.value)} for commit in commits])
         return
+    heading = terminal.pen(sys.stdout)(f"session {terminal.clean(place)}\n", "dim") if place != info.name else ""
     style = style or ("list" if kinds or tags else "chat")
     if style != "list":
         from thinkback.session.transcripts.printing import pprint
 
         page = terminal.Page()
         pprint(commits, style, page, every)
-        terminal.show(page.getvalue())
+        terminal.show(heading + page.getvalue())
         return
     pen = terminal.pen(sys.stdout)
     column = max([14, *(len(commit.kind) for commit in commits)])
-    terminal.show("".join(f"{_log_line(commit, first_words(commit.value), column, pen)}\n" for commit in commits))
+    terminal.show(
+        heading + "".join(f"{_log_line(commit, first_words(commit.value), column, pen)}\n" for commit in commits)
+    )
 
 
 @click.command("show", short_help="Show one commit.")

@@ -26,6 +26,7 @@ from thinkback.session.destination import Destination, check_destination, destin
 from thinkback.session.transcripts.wording import first_words
 
 if TYPE_CHECKING:
+    from thinkback.log.protocol import SessionInfo
     from thinkback.model.commits import Commit
     from thinkback.session.history.explaining import Explanation
     from thinkback.session.store import SessionStore
@@ -68,8 +69,9 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
         found = _commit(store, name)
         if found is not None:
             owner, commit = found
-            session = store.find(owner).name
-            _tell(session, opened(store, session, Destination()).why(commit.hash), as_json)
+            info = store.find(owner)
+            session = info.name if as_json else _place(store, info)
+            _tell(session, opened(store, info.name, Destination()).why(commit.hash), as_json)
             return
         info = chosen(store, name)
         place = place_in(given)
@@ -80,11 +82,18 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
             plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
         except NotFoundError as error:
             raise hints.for_shell(error, info.name) from None
+        session = _place(store, info)
     which = "next" if of_next else "last"
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})
         return
-    print_plan(info.name, f"{which} request", plan)
+    print_plan(session, f"{which} request", plan)
+
+
+def _place(store: SessionStore, info: SessionInfo) -> str:
+    from thinkback.cli.history.log import place_of
+
+    return terminal.clean(place_of(info, store.log.summaries().get(info.id)))
 
 
 def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
