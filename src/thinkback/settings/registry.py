@@ -146,7 +146,6 @@ ROWS = (
         "readable",
         "boolean",
         "Whether a gateway asks for readable reasoning where its client did not, for the log alone.",
-        default=False,
     ),
     Key(
         "reasoning.strict",
