@@ -478,7 +478,7 @@ BLOCK = Controls(
     display_headers={"summarized": {"beta": "shown"}},
     display_with_tools={"summarized": {"mode": "on"}},
 )
-THINKS = {"thinks_unless": ({"mode": "off"},)}
+THINKS: dict[str, Any] = {"thinks_unless": ({"mode": "off"},)}
 
 
 @pytest.mark.parametrize("native", [{}, {"mode": "adaptive"}, {"show": "no"}, {"show": None}])
