@@ -221,6 +221,8 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 			--group pyproject.toml:agent-$$agent -o requirements/agent-$$agent.txt || exit 1; \
 	done
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+		--constraint requirements/dev.txt --extra viewer --group pyproject.toml:browser -o requirements/browser.txt pyproject.toml
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments

@@ -64,6 +64,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "connect": "connect.command",
         "gateway": "thinkback.servers.gateway.commands.gateway",
         "referee": "referee",
+        "view": "view",
         "mcp": "mcp",
         "acp": "acp",
         "search": "history.search",

@@ -1,0 +1,52 @@
+"""``view``: the log in a browser, on a loopback address, for whoever has the link.
+
+What the viewer needs is imported when it starts, never before.
+"""
+
+from __future__ import annotations
+
+import click
+
+from thinkback.cli import complete, terminal
+from thinkback.cli.options import db_option, existing_log
+from thinkback.errors import MissingPackageError, install_hint
+
+
+@click.command("view", short_help="Look at the log in a browser.")
+@click.argument("session", default="", shell_complete=complete.sessions)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; a free one unless given."
+)
+@click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
+@db_option
+def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
+    """Show the log as pages in the browser: sessions, conversations, and what went back of them, and why.
+
+    SESSION opens its conversation, else the list of sessions. The pages are served on 127.0.0.1 until Ctrl-C, to the
+    browser that opens the printed link: it works once, within a minute. Nothing is changed in the log.
+    """
+    try:
+        import jinja2  # noqa: F401
+        import nh3  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the viewer needs the package {error.name}, which is not installed",
+            details={"package": error.name, "extra": "viewer"},
+            next_actions=(install_hint("viewer"),),
+        ) from error
+    from thinkback.servers.viewer.serving import serve
+
+    with existing_log(db) as store:
+        path = f"/session/{store.find(session).id}" if session else "/"
+
+        def told(link: str) -> None:
+            terminal.out(link)
+            terminal.note("Ctrl-C ends it; the link works once, within a minute")
+            if not no_browser:
+                import webbrowser
+
+                webbrowser.open(link)
+
+        serve(store, port, path, told)

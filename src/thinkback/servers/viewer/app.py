@@ -1,0 +1,255 @@
+"""The viewer as an ASGI application: its addresses, and what is shown at each. It only looks.
+
+An address is made of ids and hashes alone; no text of the log becomes one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log.protocol import Query, SessionInfo
+from thinkback.model.commits import Commit
+from thinkback.model.curation import curate
+from thinkback.servers.viewer import text
+from thinkback.servers.viewer.conversation import Entry, part_of, share_of
+from thinkback.servers.viewer.lines import Line, Lines
+from thinkback.servers.viewer.pages import STATIC, page
+from thinkback.servers.viewer.sessions import Listing
+from thinkback.session.history.search import BATCH
+from thinkback.session.observing import costs
+from thinkback.session.store import SessionStore
+
+_ENTRIES = 40
+"""Messages and responses on a page of a conversation."""
+_CHARACTERS = 300_000
+"""And of their text, about."""
+_HITS = 50
+_FILLING = 2.0
+_KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
+_STATIC = {"viewer.css": "text/css"}
+_HASH = re.compile(r"[0-9a-f]{4,64}")
+
+
+class Viewer(NamedTuple):
+    """What the pages are made from."""
+
+    store: SessionStore
+    listing: Listing
+    lines: Lines
+
+    def session(self, request: Request) -> SessionInfo:
+        """The session in the address, by its id."""
+        return self.store.find(request.path_params["session"])
+
+    def line(self, info: SessionInfo, request: Request) -> tuple[str, Line]:
+        """The branch that is asked for, else the current one, and its line."""
+        branch = request.query_params.get("branch") or info.branch
+        return branch, self.lines.read(info, branch)
+
+
+def application(store: SessionStore) -> Starlette:
+    """The viewer of ``store``. Who may ask is for whoever serves it (``door.Door``) to check."""
+    viewer = Viewer(store, Listing(store), Lines(store.log))
+
+    def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:
+            try:
+                return work(viewer, request)
+            except ThinkbackError as error:
+                status = 404 if isinstance(error, NotFoundError) else 500
+                return _html("error.html", status, error=error)
+
+        return answer
+
+    routes = [
+        Route("/", shown(sessions)),
+        Route("/search", shown(search)),
+        Route("/static/{name}", static),
+        Route("/session/{session}", shown(conversation)),
+        Route("/session/{session}/commit/{hash}", shown(permalink)),
+        Route("/session/{session}/block/{hash}", shown(block)),
+    ]
+    return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found})
+
+
+def _not_found(_request: Request, _error: Exception) -> Response:
+    error = NotFoundError("there is no such page", next_actions=("the list of sessions leads everywhere",))
+    return _html("error.html", 404, error=error)
+
+
+def _html(name: str, status: int = 200, **values: object) -> Response:
+    return Response(page(name, **values), status, media_type="text/html; charset=utf-8")
+
+
+def static(request: Request) -> Response:
+    """A file of the package."""
+    name = request.path_params["name"]
+    if name not in _STATIC:
+        return _not_found(request, NotFoundError(name))
+    return FileResponse(STATIC / name, media_type=_STATIC[name], headers={"cache-control": "private, max-age=3600"})
+
+
+def sessions(viewer: Viewer, request: Request) -> Response:
+    """The list of sessions."""
+    wanted = request.query_params.get("q", "").strip()
+    listed = viewer.listing.page(wanted, _number(request, "page", 1))
+    return _html("sessions.html", wanted=wanted, listed=listed, link=_linked(q=wanted))
+
+
+def search(viewer: Viewer, request: Request) -> Response:
+    """What was said and thought, by words."""
+    wanted, kind = request.query_params.get("q", "").strip(), request.query_params.get("in", "")
+    partly = bool(wanted) and _fill(viewer)
+    look = viewer.store.log.search
+    hits = look.find(Query(wanted, _KINDS.get(kind, ()), limit=_HITS)) if wanted else []
+    infos = {info.id: info for info in viewer.store.sessions()} if hits else {}
+    words = re.findall(r"[^\s\"]+", wanted)[:8]
+    found = [(hit, infos.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
+    return _html("search.html", wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
+
+
+def _fill(viewer: Viewer) -> bool:
+    """Bring the index up to date, for some seconds at most; whether it is not."""
+    until = time.monotonic() + _FILLING
+    try:
+        while viewer.store.log.search.fill(BATCH):
+            if time.monotonic() > until:
+                return True
+    except ThinkbackError:  # a log that may only be read: what is in the index is found
+        return True
+    return False
+
+
+def conversation(viewer: Viewer, request: Request) -> Response:
+    """A page of a conversation: the one that holds the commit ``at``, else the last one."""
+    info = viewer.session(request)
+    branch, line = viewer.line(info, request)
+    pages = _pages(line)
+    at = _number(request, "at", -1)
+    number = len(pages) - 1
+    if at >= 0:
+        number = next(
+            (n for n, (first, last) in enumerate(pages) if line.entries[last - 1].commits[-1].seq >= at), number
+        )
+    first, last = pages[number] if pages else (0, 0)
+    shown = [_shown(entry) for entry in line.entries[first:last]]
+    starts = [line.entries[begin].first.seq for begin, _ in pages]
+    return _html(
+        "conversation.html",
+        info=info,
+        row=viewer.listing.row(info),
+        branch=branch,
+        branches=viewer.store.log.refs.list(info.id),
+        line=line,
+        shown=shown,
+        starts=starts,
+        number=number,
+        link=_linked(branch=branch if branch != info.branch else ""),
+        tab="conversation",
+        asked=_asked(line),
+    )
+
+
+class Shown(NamedTuple):
+    """An entry with the tokens of its thoughts, by commit, and what it cost."""
+
+    entry: Entry
+    tokens: dict[str, int]
+    usd: float | None
+
+
+def _shown(entry: Entry) -> Shown:
+    usd = None
+    if entry.use is not None:
+        try:
+            found = costs([entry.use])
+        except ThinkbackError:  # a fault of the price file is for the commands that are about prices
+            found = None
+        usd = found.usd if found is not None and found.known else None
+    return Shown(entry, share_of(entry.parts, entry.use), usd)
+
+
+def _pages(line: Line) -> list[tuple[int, int]]:
+    """Where the pages of a line begin and end."""
+    pages: list[tuple[int, int]] = []
+    begin = size = 0
+    for at, entry in enumerate(line.entries):
+        size += sum(min(len(part.text), text.LONGEST) for part in entry.parts)
+        if at - begin + 1 >= _ENTRIES or size >= _CHARACTERS:
+            pages.append((begin, at + 1))
+            begin, size = at + 1, 0
+    if begin < len(line.entries):
+        pages.append((begin, len(line.entries)))
+    return pages
+
+
+def permalink(viewer: Viewer, request: Request) -> Response:
+    """To the place of a commit in its conversation, on whichever branch it is."""
+    info = viewer.session(request)
+    commit, branch, line = _commit(viewer, info, request)
+    if line is None:
+        return RedirectResponse(f"/session/{info.id}/block/{commit.hash}", 303)
+    entry = line.entries[line.places[commit.hash]] if commit.hash in line.places else None
+    at = entry.first.seq if entry is not None else commit.seq
+    query = urlencode({"at": at, **({"branch": branch} if branch != info.branch else {})})
+    return RedirectResponse(f"/session/{info.id}?{query}#b-{commit.hash[:12]}", 303)
+
+
+def _commit(viewer: Viewer, info: SessionInfo, request: Request) -> tuple[Commit, str, Line | None]:
+    """The commit in the address, and the branch it is on, if any: the one asked for, the current one, others."""
+    name = request.path_params["hash"]
+    if not _HASH.fullmatch(name):
+        raise NotFoundError("that is no hash")
+    _, commit = viewer.store.log.find_commit(name, info.id)
+    branches = [request.query_params.get("branch", ""), info.branch]
+    branches += [branch.name for branch in viewer.store.log.refs.list(info.id)]
+    for branch in dict.fromkeys(filter(None, branches)):
+        line = viewer.lines.read(info, branch)
+        if commit.seq < len(line.commits) and line.commits[commit.seq].hash == commit.hash:
+            return commit, branch, line
+    return commit, "", None
+
+
+def block(viewer: Viewer, request: Request) -> Response:
+    """One message or block whole, some of it at a time."""
+    info = viewer.session(request)
+    commit, _, line = _commit(viewer, info, request)
+    commits = line.commits if line is not None else viewer.store.log.read_to(info.id, commit.hash)
+    part = part_of(commit, curate(commits))
+    room = text.LONGEST * 5
+    last = max(0, -(-len(part.text) // room) - 1)
+    number = min(max(_number(request, "part", 0), 0), last)
+    piece = part.text[number * room : (number + 1) * room]
+    return _html(
+        "block.html", info=info, row=viewer.listing.row(info), part=part, piece=piece, number=number, last=last
+    )
+
+
+def _asked(line: Line) -> str:
+    """The request that was sent last, as the way to what went back."""
+    return line.requests[-1].hash if line.requests else ""
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    given = request.query_params.get(name, "")
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 12 else default
+
+
+def _linked(**kept: str) -> Callable[..., str]:
+    """A query with what is kept of this page's, for links."""
+
+    def link(**more: object) -> str:
+        query = {name: str(value) for name, value in {**kept, **more}.items() if value not in ("", None)}
+        return f"?{urlencode(query)}" if query else "?"
+
+    return link

@@ -1,0 +1,315 @@
+"""A conversation as values for a page: what was said, and each response with its thoughts, calls and results.
+
+Promises: a function of commits; every message and every block of a response is in it once, in order, as it holds now.
+Must not: know HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of, is_shown
+from thinkback.model.commits import (
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Erased,
+    Merge,
+    Message,
+    Payload,
+    PermissionDecision,
+    Priority,
+    Repair,
+    Request,
+    Response,
+    Tools,
+    TurnEnded,
+)
+from thinkback.model.curation import Curation, curate
+from thinkback.session.transcripts.endings import ending
+from thinkback.turn.spending import Ledger, StepUse
+
+_SAID = frozenset({"system", "user", "content", "branch_summary", "tools"})
+_NOTES = frozenset({"compaction", "merge", "permission_decision", "repair"})
+_MILLION = 1_000_000
+
+PartKind: TypeAlias = Literal["said", "thought", "text", "call", "result", "media", "other", "erased"]
+
+
+class Part(NamedTuple):
+    """A message or a block: its ``commit``, and the ``value`` that holds now.
+
+    ``title`` says who or what it is, ``text`` what people read of it. ``marks`` are what people said of it in words,
+    ``opaque`` its opaque values as kind and length, ``withheld``: thought, and the text is not given away.
+    """
+
+    commit: Commit
+    kind: PartKind
+    title: str
+    text: str
+    value: Payload
+    marks: tuple[str, ...] = ()
+    opaque: tuple[tuple[str, int], ...] = ()
+    withheld: bool = False
+    is_error: bool = False
+    before: str = ""
+
+
+class Entry(NamedTuple):
+    """What stands together on a page: a message, a response with its results, or a remark.
+
+    ``turn`` counts from 1; ``opens``: it is the first of its turn, ``ended`` how its turn ended behind it. ``request``
+    is the hash of the request that a response answers, ``seconds`` how long the response took since what came before.
+    """
+
+    kind: Literal["said", "step", "note"]
+    turn: int
+    opens: bool
+    commits: tuple[Commit, ...]
+    parts: tuple[Part, ...]
+    request: str = ""
+    model: str = ""
+    endpoint: str = ""
+    said: str = ""
+    use: StepUse | None = None
+    seconds: float = 0.0
+    ended: str = ""
+    reason: str = ""
+
+    @property
+    def first(self) -> Commit:
+        """The commit that it begins with."""
+        return self.commits[0]
+
+
+class _Open:
+    """An entry that is not whole yet."""
+
+    def __init__(self, kind: Literal["said", "step", "note"], turn: int, opens: bool, commit: Commit) -> None:
+        self.kind: Literal["said", "step", "note"] = kind
+        self.turn, self.opens = turn, opens
+        self.commits = [commit]
+        self.blocks: list[Commit] = []
+        self.results: dict[str, list[Commit]] = {}
+        self.request = self.ended = self.reason = ""
+        self.seconds = 0.0
+
+
+class _Gathering:
+    """Puts commits together, in order."""
+
+    def __init__(self) -> None:
+        self.entries: list[_Open] = []
+        self.turn = 0
+        self._is_over = True
+        self._requests: dict[str, str] = {}
+        self._steps: dict[str, _Open] = {}
+        self._callers: dict[str, _Open] = {}
+        self._last = 0
+
+    def take(self, commit: Commit) -> None:
+        value, kind = commit.value, commit.kind
+        if commit.edit or kind in ("annotation", "provider_usage"):
+            return
+        if kind == "request":
+            self._requests[commit.response] = commit.hash
+            return
+        if kind == "response":
+            step = self._open("step", commit)
+            step.request = self._requests.get(commit.response, "")
+            if self._last and commit.time > self._last:
+                step.seconds = (commit.time - self._last) / _MILLION
+            self._steps[commit.response] = step
+        elif kind == "tool_result":
+            self._result(commit, value.id if isinstance(value, ToolResult) else "")
+        elif commit.index >= 0 and commit.response in self._steps:
+            step = self._steps[commit.response]
+            step.commits.append(commit)
+            step.blocks.append(commit)
+            if isinstance(value, ToolCall):
+                self._callers[value.id] = step
+        elif kind == "turn_ended":
+            self._end(commit)
+        elif kind in _NOTES:
+            self._open("note", commit)
+        else:
+            self._open("said", commit)
+        self._last = commit.time
+
+    def _result(self, commit: Commit, call: str) -> None:
+        step = self._steps.get(commit.response) or self._callers.get(call)
+        if step is None:
+            self._open("said", commit)
+            return
+        step.commits.append(commit)
+        step.results.setdefault(call, []).append(commit)
+
+    def _end(self, commit: Commit) -> None:
+        if isinstance(commit.value, TurnEnded) and self.entries:
+            self.entries[-1].ended, self.entries[-1].reason = commit.value.state, commit.value.reason
+            self.entries[-1].commits.append(commit)
+        self._is_over = True
+
+    def _open(self, kind: Literal["said", "step", "note"], commit: Commit) -> _Open:
+        before = self.entries[-1] if self.entries else None
+        asks = commit.kind in ("user", "content") and before is not None and before.kind != "said"
+        opens = (self._is_over and kind != "note") or asks
+        if opens:
+            self.turn, self._is_over = self.turn + 1, False
+        made = _Open(kind, self.turn, opens, commit)
+        self.entries.append(made)
+        return made
+
+
+def entries_of(commits: Sequence[Commit]) -> list[Entry]:
+    """What a page shows of ``commits``, in order."""
+    gathering, curation, ledger = _Gathering(), curate(commits), Ledger()
+    for commit in commits:
+        gathering.take(commit)
+    ledger.take(commits)
+    uses = {step.commit: step for step in ledger.steps}
+    return [_entry(found, curation, uses) for found in gathering.entries]
+
+
+def _entry(found: _Open, curation: Curation, uses: dict[str, StepUse]) -> Entry:
+    first = found.commits[0]
+    made = Entry(
+        found.kind,
+        found.turn,
+        found.opens,
+        tuple(found.commits),
+        tuple(_parts(found, curation)),
+        found.request,
+        seconds=found.seconds,
+        ended=found.ended,
+        reason=found.reason if found.reason != found.ended else "",
+        use=uses.get(first.hash),
+    )
+    value = curation.value(first)
+    if isinstance(value, Response):
+        origin = value.origin
+        said = value.error.message if value.error else ending(value.outcome, [part.value for part in made.parts])
+        model = origin.served_model or origin.requested_model
+        made = made._replace(model=model, endpoint=origin.endpoint, said=said)
+    return made
+
+
+def _parts(found: _Open, curation: Curation) -> list[Part]:
+    if found.kind != "step":
+        return [part_of(found.commits[0], curation)]
+    left = dict(found.results)
+    parts: list[Part] = []
+    for block in found.blocks:
+        part = part_of(block, curation)
+        parts.append(part)
+        if isinstance(part.value, ToolCall):
+            parts += [part_of(result, curation) for result in left.pop(part.value.id, [])]
+    parts += [part_of(result, curation) for results in left.values() for result in results]
+    return parts
+
+
+def part_of(commit: Commit, curation: Curation) -> Part:
+    """``commit`` as it holds now."""
+    value = curation.value(commit)
+    kind, title, text = _told(value, commit.kind)
+    carriers = carriers_of(value) if isinstance(value, Text | ThinkingBlock | ToolCall | Media | Unknown) else ()
+    return Part(
+        commit,
+        kind,
+        title,
+        text,
+        value,
+        _marks(commit, value, curation),
+        tuple((carrier.kind.replace("_", " "), len(carrier.value)) for carrier in carriers),
+        withheld=isinstance(value, ThinkingBlock) and not value.thought,
+        is_error=isinstance(value, ToolResult) and (value.is_error or value.status != "run"),
+        before=_before(commit, curation),
+    )
+
+
+def _told(value: Payload, kind: str) -> tuple[PartKind, str, str]:
+    """Kind, title and text of a payload."""
+    match value:
+        case Message():
+            return "said", {"system": "System", "user": "You"}.get(kind, kind), _message(value)
+        case Content():
+            return "said", value.content_type, value.text
+        case BranchSummary():
+            return "said", "From another line of work", value.text
+        case Tools():
+            return "said", "Tools", ", ".join(tool.name for tool in value.tools) or "none"
+        case ThinkingBlock():
+            return "thought", "Thought" if is_shown(value) else "Repeated thought", value.thought
+        case Text():
+            return "text", "Answer", value.text
+        case ToolCall():
+            return "call", value.name, value.arguments
+        case ToolResult():
+            return "result", value.name or "Result", value.content
+        case Media():
+            return "media", value.name or value.media_type, value.url
+        case Unknown():
+            return "other", "Not understood", value.wire
+        case Erased():
+            return "erased", kind.replace("_", " "), value.notice
+        case _:
+            return "other", *_remark(value, kind)
+
+
+def _remark(value: Payload, kind: str) -> tuple[str, str]:
+    """What a commit that is no message says, as a title and a text."""
+    match value:
+        case Compaction():
+            return (
+                "Checkpoint",
+                value.summary or value.note or f"{len(value.trimmed)} results are sent shorter from here on",
+            )
+        case Merge():
+            return "Merge", f"branch {value.branch} was taken in"
+        case PermissionDecision():
+            told = value.note or value.reason
+            return f"{value.tool} {value.decision}", f"by {value.by}" + (f": {told}" if told else "")
+        case Repair():
+            return "The provider refused the request", value.refusal
+        case Request() | Response():
+            return kind, ""
+        case _:
+            return kind.replace("_", " "), ""
+
+
+def _message(message: Message) -> str:
+    others = [part for part in message.parts if not isinstance(part, Text)]
+    names = [f"[{part.media_type}{f' {part.name}' if part.name else ''}]" for part in others if isinstance(part, Media)]
+    return "\n".join([message.text, *names]) if names else message.text
+
+
+def _marks(commit: Commit, value: Payload, curation: Curation) -> tuple[str, ...]:
+    priority, mark = curation.priority(commit), curation.mark(commit.hash)
+    words = [priority.value] if priority not in (None, Priority.NORMAL) else []
+    words += [mark.reason, *sorted(mark.tags), mark.message]
+    if curation.is_changed(commit):
+        words.append("edited")
+    if isinstance(commit.value, Erased) and not isinstance(value, Erased):
+        words.append("erased in part")
+    return tuple(word for word in words if word)
+
+
+def _before(commit: Commit, curation: Curation) -> str:
+    """What was said before an edit; nothing where that was erased."""
+    if not curation.is_changed(commit) or isinstance(commit.value, Erased):
+        return ""
+    return _told(commit.value, commit.kind)[2]
+
+
+def share_of(parts: Sequence[Part], use: StepUse | None) -> dict[str, int]:
+    """The tokens of each thought of a response, by commit: what was counted, shared out by length."""
+    thoughts = [part for part in parts if part.kind == "thought"]
+    counted = use.use.reasoning if use is not None else None
+    if not counted or not thoughts:
+        return {}
+    weights = [len(part.text) + sum(length for _, length in part.opaque) // 4 + 1 for part in thoughts]
+    return {
+        part.commit.hash: round(counted * weight / sum(weights)) for part, weight in zip(thoughts, weights, strict=True)
+    }

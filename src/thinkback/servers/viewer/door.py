@@ -1,0 +1,149 @@
+"""Who may look: the start token of ``thinkback view``, the cookie it is exchanged for, and what every answer says.
+
+Promises: nothing of the log leaves for a request without the cookie, to another host's name, or for a page of another
+origin; the token works once and for a minute; no page may run, frame or fetch anything that is not the viewer's own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LIFETIME = 60.0
+"""Seconds that a start token holds."""
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+_NO_STORE = (b"cache-control", b"no-store")
+_REFUSAL = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>thinkback</title><h1>Nothing to see from here</h1><p>{}</p></html>
+"""
+_START_AGAIN = "The link of `thinkback view` works once, within a minute. Start the command again for another."
+
+
+class Door:
+    """``app`` behind a check of each request. ``hosts`` are the names, with ports, that the viewer answers to.
+
+    ``token`` is what a link carries as ``?token=`` to be let in; ``clock`` counts seconds.
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], token: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._token = token
+        self._clock = clock
+        self._deadline = clock() + LIFETIME
+        # Cookies are shared by all ports of a host: another viewer's must not be in the way of this one's.
+        self._name = f"thinkback-{secrets.token_hex(8)}"
+        self._value = secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, exchange its token, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if len(headers.getlist("host")) != 1 or headers["host"].lower() not in self._hosts:
+            await _refuse(send, 403, "The viewer does not answer to this name.")
+        elif (origin := headers.get("origin")) is not None and not self._is_ours(origin):
+            await _refuse(send, 403, "Pages of another origin may not ask.")
+        elif scope["method"] not in ("GET", "HEAD"):
+            await _refuse(send, 405, "The viewer only looks.")
+        elif (token := _token_in(scope)) is not None:
+            await self._exchange(scope, headers, token, send)
+        elif not self._is_known(headers):
+            await _refuse(send, 403, _START_AGAIN)
+        else:
+            await self._app(scope, receive, _with_headers(send))
+
+    def _is_ours(self, origin: str) -> bool:
+        scheme, separator, host = origin.lower().partition("://")
+        return scheme == "http" and separator != "" and host in self._hosts
+
+    def _is_known(self, headers: Headers) -> bool:
+        try:
+            given = SimpleCookie(headers.get("cookie", "")).get(self._name)
+        except CookieError:
+            return False
+        return given is not None and _same(given.value, self._value)
+
+    async def _exchange(self, scope: Scope, headers: Headers, token: str, send: Send) -> None:
+        """A redirect to the same page without the token, which is dead from here on, with the cookie."""
+        is_good = self._token != "" and _same(token, self._token) and self._clock() < self._deadline
+        if not is_good and not self._is_known(headers):
+            await _refuse(send, 403, _START_AGAIN)
+            return
+        told = [(b"location", _without_token(scope).encode("ascii")), (b"content-length", b"0")]
+        if is_good:
+            self._token = ""
+            cookie = f"{self._name}={self._value}; Path=/; HttpOnly; SameSite=Strict"
+            told.append((b"set-cookie", cookie.encode("ascii")))
+        await _with_headers(send)({"type": "http.response.start", "status": 303, "headers": told})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "surrogateescape"), other.encode())
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=20)
+
+
+def _token_in(scope: Scope) -> str | None:
+    try:
+        return next((value for name, value in _query(scope) if name == "token"), None)
+    except ValueError:  # too many fields
+        return None
+
+
+def _without_token(scope: Scope) -> str:
+    """The path, which stays on this host, and the rest of the query."""
+    rest = [(name, value) for name, value in _query(scope) if name != "token"]
+    path = "/" + quote(scope["path"].lstrip("/\\"), safe="/-._~")
+    return f"{path}?{urlencode(rest)}" if rest else path
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    body = _REFUSAL.format(escape(reason)).encode()
+    told = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await _with_headers(send)({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = list(message.get("headers", ()))
+            kept = () if any(name == b"cache-control" for name, _ in own) else (_NO_STORE,)
+            message = {**message, "headers": [*own, *_HEADERS, *kept]}
+        await send(message)
+
+    return sending

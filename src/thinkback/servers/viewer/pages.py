@@ -1,0 +1,85 @@
+"""Templates: values to pages. Promises: whatever a template prints is escaped, and nothing invisible is in it."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from thinkback.servers.viewer import text
+from thinkback.session.times import ago
+from thinkback.session.transcripts.ink import iso, readable, short
+
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+
+
+def page(name: str, **values: Any) -> bytes:
+    """The template ``name`` filled in."""
+    written = _environment().get_template(name).render(now=time.time_ns() // 1000, **values)
+    return written.encode("utf-8", "backslashreplace")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        finalize=text.shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+    made.filters.update(
+        {
+            "markdown": lambda value: text.markdown(text.clipped(value)),
+            "structured": lambda value: text.structured(text.clipped(value)),
+            "call": lambda value: text.call(text.clipped(value)),
+            "as_json": text.as_json,
+            "excerpt": text.excerpt,
+            "clipped": text.clipped,
+            "short": short,
+            "iso": iso,
+            "clock": readable,
+            "ago": ago,
+            "count": _count,
+            "brief": _brief,
+            "seconds": _seconds,
+            "usd": _usd,
+            "percent": lambda share: "<1%" if 0 < share < 0.01 else f"{share:.0%}",
+            "plural": lambda number, one: f"{_count(number)} {one}{'' if number == 1 else 's'}",
+        }
+    )
+    made.globals.update({"LONGEST": text.LONGEST})
+    return made
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _brief(number: int) -> str:
+    """A large number as people read it."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k")):
+        if number >= size:
+            amount = number / (1_000 if unit == "k" else size)
+            return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
+    return _count(number)
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _usd(usd: float) -> str:
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"

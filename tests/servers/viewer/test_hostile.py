@@ -1,0 +1,91 @@
+"""What a model, a tool or a program wrote is shown as characters: none of it is markup, an address or a script."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+import thinkback
+from tests.servers.viewer.conversations import Page, answered, asked
+from thinkback.log.protocol import About
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.servers.viewer import text
+from thinkback.servers.viewer.app import application
+from thinkback.session.store import SessionStore
+
+HOSTILE = {
+    "script": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "quote": "\"'><svg/onload=alert(1)><a href=javascript:alert(1)>x</a>",
+    "style": "<style>*{background:url(http://evil.test/x)}</style><link rel=stylesheet href=//evil.test>",
+    "markdown": "[x](javascript:alert(1)) ![y](http://evil.test/p.png) <http://evil.test> [z]: //evil.test\n\n[z]",
+    "entities": "&lt;script&gt;&#60;script&#62;&amp;lt;b&amp;gt;",
+    "template": "{{ raise }} {{ 7*7 }} {% include '/etc/passwd' %} ${7*7} #{7*7}",
+    "bidi": "abc \u202e\u2066gnirts\u2069 \u200b\u061c \ufeff\U000e0041",
+    "ansi": "\x1b[2J\x1b]8;;http://evil.test\x07link\x1b]8;;\x07\x00\x08",
+    "frame": "<iframe srcdoc='<script>1</script>'></iframe><object data=x><embed src=x><base href=//evil.test>",
+    "form": "<form action=//evil.test><input name=token autofocus onfocus=alert(1)><button>",
+    "math": "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
+    "meta": "<meta http-equiv=refresh content='0;url=//evil.test'><noscript><p title='</noscript><img src=x>'>",
+    "surrogate": "a \ud800 b \udfff",
+    "deep": "> " * 100 + "deep " + "[" * 2_000 + "*" * 500,
+    "ticks": "`" * 3_000 + "<b>" + "~~~\n" * 300,
+    "lists": "\n".join("  " * n + "- x" for n in range(100)),
+    "table": "| a | b |\n|:-:|--:|\n" + "| <b>x</b> | `y` |\n" * 50,
+    "json": json.dumps({"<script>": ["</pre><script>alert(1)</script>", {"a": "\u202e"}]}),
+    "nested": "[" * 5_000,
+    "numbers": "[" + "9" * 6_000 + "]",
+    "diff": "@@ -1 +1 @@\n-<b>old</b>\n+<script>new</script>\n",
+    "href": "data:text/html,<script>alert(1)</script>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_is_characters_wherever_it_stands(name: str) -> None:
+    """As question, thought, answer, call, result, title, program, project, tag, branch, and as what is searched for."""
+    evil = HOSTILE[name]
+    with thinkback.open(":memory:", rules={}, settings={}) as store:
+        info = asked(store, "evil", evil)
+        calls = (
+            ToolCall("c1", evil, evil),
+            ToolCall("c2", "edit", json.dumps({"old_string": "a", "new_string": evil, evil: [evil]})),
+        )
+        results = (ToolResult("c1", evil, evil, is_error=True), ToolResult("c2", evil), ToolResult("c3", evil))
+        others = (Media("image/svg+xml", evil, evil, evil), Unknown(evil))
+        answered(store, "evil", ThinkingBlock(evil), Text(evil), *calls, *others, results=results)
+        whole = evil.encode("utf-8", "replace").decode()  # a column takes no halves of characters
+        store.log.describe(info.id, About(whole, whole, whole))
+        thought = next(commit for commit in store.commits("evil") if commit.kind == "reasoning")
+        session = store.session("evil", endpoint="deepseek", model="deepseek-v4-pro")
+        session.annotate(thought.hash, thinkback.Priority.PINNED, reason=evil, message=evil)
+        seen = _looked(store, info.id, evil)
+    for answer in seen:
+        Page(answer)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0041]", answer)
+
+
+def _looked(store: SessionStore, id: str, evil: str) -> list[str]:
+    client = TestClient(application(store), base_url="http://127.0.0.1:8000")
+    ways = ["/", f"/session/{id}"]
+    ways += [f"/session/{id}/block/{commit.hash}" for commit in store.commits("evil")]
+    answers = [client.get(way) for way in ways]
+    wanted = evil.encode("utf-8", "replace").decode()[:300]
+    answers += [
+        client.get(way, params={"q": wanted, "branch": wanted, "at": wanted}) for way in ("/", "/search", ways[1])
+    ]
+    assert {200, 404} >= {answer.status_code for answer in answers}
+    assert 200 == answers[1].status_code
+    return [answer.text for answer in answers]
+
+
+@given(st.text(st.sampled_from("<>&\"'`*_[]()#|-~!\\\n \t:/ab{}%\u202e\x1b"), max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_whatever_markdown_says_only_plain_tags_come_of_it(source: str) -> None:
+    """No attribute, no address, no tag beyond those of prose."""
+    Page(str(text.markdown(source)))
+    Page(str(text.structured(source)))
+    Page(str(text.call(source)))

@@ -1,0 +1,216 @@
+"""The pages: sessions, search, conversations and blocks, of a log as it is now; read, and never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import thinkback
+from tests.servers.viewer.conversations import Page, answered, asked
+from tests.stores.samples import put_on
+from thinkback.log.protocol import About
+from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.commits import Draft, Message, Step
+from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.sessions import Listing
+from thinkback.session.store import SessionStore
+from thinkback.stores import sqlite_file
+
+
+@pytest.fixture
+def store() -> Iterator[SessionStore]:
+    """A log in memory."""
+    with thinkback.open(":memory:", rules={}, settings={}) as store:
+        yield store
+
+
+@pytest.fixture
+def client(store: SessionStore) -> TestClient:
+    """A browser that was let in."""
+    return TestClient(application(store), base_url="http://127.0.0.1:8000")
+
+
+def page(client: TestClient, path: str, status: int = 200) -> Page:
+    """The page at ``path``, whose tags are all known."""
+    answer = client.get(path)
+    assert status == answer.status_code, answer.text
+    assert len(answer.content) <= 100_000
+    return Page(answer.text)
+
+
+def test_the_list_has_what_is_known_of_each_session(store: SessionStore, client: TestClient) -> None:
+    """Title, program, project, model, turns, tokens, the part of reasoning, state; each leads to its conversation."""
+    info = asked(store, "sky", "Why is the sky blue?")
+    answered(store, "sky", ThinkingBlock("Rayleigh."), Text("It scatters."))
+    store.log.describe(info.id, About("claude-code", "weather", cost=2_500_000))
+    asked(store, "sea")
+    found = page(client, "/")
+
+    for word in ("Why is the sky blue?", "claude-code", "weather", "reasoner", "$2.50", "completed", "open"):
+        assert word in found.text
+    assert f"/session/{info.id}" in found.links
+
+
+def test_a_hundred_and_twenty_sessions_are_found_by_words_a_page_at_a_time(
+    store: SessionStore, client: TestClient
+) -> None:
+    """Newest first; a page beyond the last is the last."""
+    for number in range(120):
+        store.log.create_session(f"s{number}", f"session-{number}", number)
+
+    assert "Page 1 of 3" in page(client, "/").text
+    assert "session-119" not in page(client, "/?page=3").text
+    assert "session-0" in page(client, "/?page=99").text
+    assert "1 of 120 sessions" in page(client, "/?q=SESSION-77").text
+
+
+def test_a_list_is_read_once_in_some_seconds(store: SessionStore) -> None:
+    """However often a page is asked for; then anew."""
+    now = [0.0]
+    listing = Listing(store, lambda: now[0])
+    assert 0 == listing.page().total
+    asked(store, "sky")
+    assert 0 == listing.page().total
+    now[0] = 10.0
+    assert 1 == listing.page().total
+
+
+def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(
+    store: SessionStore, client: TestClient
+) -> None:
+    """With tokens and seconds; JSON laid out, a change as a diff; what is withheld is said to be."""
+    info = asked(store, "sky")
+    hidden = ThinkingBlock("", kind="none", carriers=(Carrier("encrypted", "e" * 400),))
+    calls = (
+        ToolCall("c1", "edit", '{"path":"a.py","old_string":"one\\ntwo","new_string":"one\\nthree"}'),
+        ToolCall("c2", "look", '{"at":"it"}'),
+    )
+    results = (ToolResult("c2", '{"blue":true}', "look"), ToolResult("c1", "no such file", "edit", is_error=True))
+    answered(store, "sky", ThinkingBlock("Light is scattered."), hidden, *calls, results=results)
+    answer = client.get(f"/session/{info.id}").text
+    found = Page(answer)
+
+    order = ["Light is scattered.", "Thought, text withheld", "encrypted, 400 characters", "path", "two", "three"]
+    order += ["failed", "no such file", '"blue": true']
+    places = [found.text.index(word) for word in order]
+    assert sorted(places) == places
+    assert "<del>-two</del>" in answer
+    assert "e" * 40 not in answer
+    for word in ("60 out", "40 reasoning", "2.0 s", "7 tokens"):
+        assert word in found.text
+
+
+def test_each_block_has_an_address_that_leads_to_its_page(store: SessionStore, client: TestClient) -> None:
+    """Also in a long conversation; the page is the one that the block is on."""
+    info = asked(store, "long")
+    for number in range(150):
+        answered(store, "long", Text(f"answer {number}."))
+    commits = [commit for commit in store.commits("long") if commit.kind == "assistant"]
+
+    assert "answer 149." in page(client, f"/session/{info.id}").text
+    for number in (0, 71, 149):
+        answer = client.get(f"/session/{info.id}/commit/{commits[number].hash}")
+        place = f"b-{commits[number].hash[:12]}"
+        assert answer.url.fragment == place
+        assert place in Page(answer.text).ids
+    numbers = [page(client, f"/session/{info.id}?at={seq}").text.count("answer 7.") for seq in (0, 400)]
+    assert [1, 0] == numbers
+
+
+def test_what_others_store_is_there_at_the_next_look(store: SessionStore, client: TestClient) -> None:
+    """Behind what was read, and where the branch was set back."""
+    info = asked(store, "live", "First?")
+    assert "First?" in page(client, f"/session/{info.id}").text
+    answered(store, "live", Text("Second."))
+    assert "Second." in page(client, f"/session/{info.id}").text
+    head = store.find("live").head
+    first = store.commits("live")[0]
+    store.log.refs.move(info.id, "main", head, type(head)(first.hash, 0))
+    assert "Second." not in page(client, f"/session/{info.id}").text
+
+
+def test_branches_are_listed_and_shown(store: SessionStore, client: TestClient) -> None:
+    """Each has its own page; a link to a block that is on another branch leads there."""
+    info = asked(store, "fork")
+    session = store.session("fork", endpoint="deepseek", model="deepseek-v4-pro")
+    session.branches.branch("a/b&ü", switch=True)
+    commit = put_on(store.log, info.id, "a/b&ü", Step("there", (Draft("user", Message("On the side.")),), 5_000_000))[0]
+    session.branches.switch("main")
+    found = page(client, f"/session/{info.id}")
+
+    assert "On the side." not in found.text
+    assert (
+        "On the side."
+        in page(client, f"/session/{info.id}{next(x for x in found.links if 'a%2Fb' in x or 'a/b' in x)}").text
+    )
+    assert "On the side." in Page(client.get(f"/session/{info.id}/commit/{commit.hash}").text).text
+
+
+def test_what_was_erased_edited_or_marked_shows_as_such(store: SessionStore, client: TestClient) -> None:
+    """The words that are gone are on no page."""
+    info = asked(store, "gone", "My card is 4711.")
+    answered(store, "gone", ThinkingBlock("A card."), Text("Noted."))
+    session = store.session("gone", endpoint="deepseek", model="deepseek-v4-pro")
+    thought, text = [commit for commit in session.log() if commit.kind in ("reasoning", "assistant")]
+    session.annotate(thought.hash, thinkback.Priority.SKIP, reason="only a joke", tags=["fun"])
+    session.commit("Noted well.", edit=text.hash)
+    store.care.redact(session.log()[0].hash, "4711", reason="a card")
+    found = page(client, f"/session/{info.id}").text
+
+    assert "4711" not in found
+    assert "4711" not in page(client, "/").text
+    for word in ("skip", "only a joke", "fun", "edited", "Noted well.", "Before it was edited"):
+        assert word in found
+
+
+def test_a_text_of_any_length_is_shown_in_part_and_whole_on_its_own_page(
+    store: SessionStore, client: TestClient
+) -> None:
+    """A megabyte in one block: the page stays small, the rest is there by parts."""
+    info = asked(store, "big")
+    text = "".join(f"line {number}\n" for number in range(100_000))
+    answered(store, "big", ToolCall("c1", "read", "{}"), results=(ToolResult("c1", text, "read"),))
+    found = page(client, f"/session/{info.id}")
+    (way,) = [link for link in found.links if "/block/" in link]
+
+    assert "line 99999" not in found.text
+    pieces = [Page(client.get(f"{way}?part={number}").text).text for number in range(11)]
+    assert "line 0\n" in pieces[0]
+    assert "line 99999\n" in pieces[-1]
+    assert pieces[-1] == Page(client.get(f"{way}?part=99").text).text
+
+
+def test_search_finds_thoughts_and_marks_the_words(store: SessionStore, client: TestClient) -> None:
+    """Each place leads to its block."""
+    info = asked(store, "sky", "Why is the sky blue?")
+    answered(store, "sky", ThinkingBlock("Rayleigh <b>scattering</b>."), Text("It scatters."))
+    thought = next(commit for commit in store.commits("sky") if commit.kind == "reasoning")
+    answer = client.get("/search?q=rayleigh&in=reasoning").text
+
+    assert "<mark>Rayleigh</mark>" in answer
+    assert f"/session/{info.id}/commit/{thought.hash}" in Page(answer).links
+    assert "0 places" in page(client, "/search?q=rayleigh&in=tools").text
+
+
+def test_what_is_not_there_is_said(client: TestClient) -> None:
+    """No session, no commit, no page, no file."""
+    for path in ("/session/none", "/nothing", "/static/app.py", "/static/..%2fapp.py"):
+        assert "cannot be shown" in page(client, path, 404).text
+
+
+def test_a_log_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On read-only media too: nothing is written."""
+    path = tmp_path / "log.db"
+    with thinkback.open(path) as store:
+        asked(store, "sky", "Why is the sky blue?")
+        answered(store, "sky", ThinkingBlock("Rayleigh."), Text("It scatters."))
+    before = path.read_bytes()
+    monkeypatch.setattr(sqlite_file, "is_read_only", lambda path: True)
+    with thinkback.open(path) as store:
+        client = TestClient(application(store), base_url="http://127.0.0.1:8000")
+        found = [page(client, way).text for way in ("/", "/session/id-of-sky", "/search?q=blue")]
+    assert ["Why is the sky blue?" in text for text in found] == [True, True, True]
+    assert before == path.read_bytes()
