@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load machines notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load browser machines notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -188,6 +188,25 @@ $(VERCEL)/node_modules/.ready: $(VERCEL)/package.json
 		cd $(VERCEL) && npm install --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.ready; \
 	else echo 'npm is not installed: the clients from there are left out'; fi
 
+.venv-browser/.ready: requirements/browser.txt
+	$(call environment,.venv-browser,browser)
+	@touch $@
+
+AXE := scripts/browser
+
+$(AXE)/node_modules/.ready: $(AXE)/package.json
+	@if command -v npm >/dev/null; then \
+		cd $(AXE) && npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock && touch node_modules/.ready; \
+	else echo 'npm is not installed: it brings the rules of axe-core'; exit 1; fi
+
+/usr/bin/chromium:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'installing chromium'; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	else echo 'chromium is not installed: on Debian, apt-get install chromium as root'; exit 1; fi
+
+browser: /usr/bin/chromium .venv-browser/.ready $(AXE)/node_modules/.ready ## the viewer in a real browser: its pages, by axe-core's rules too, and pictures of them in .browser
+	@PYTHONPATH=src:referee/src:. .venv-browser/bin/python -m scripts.browser $(BROWSER)
+
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.gateway_clients
 
@@ -227,7 +246,7 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 
 clean: ## remove what is made here, but for the environments
 	@rm -rf build dist referee/build referee/dist .coverage .coverage.* .deptry.txt .layers.txt .uncovered.txt
-	@rm -rf .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .fuzz .browser .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src referee tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call environment,directory,requirements file): a virtual environment with hashed packages and nothing else

@@ -126,6 +126,7 @@ SESSIONS = ("s", "sky", "review", "talk")
 ELSEWHERE = {
     "referee": "serves until it is ended: tests/cli/test_referee_command.py",
     "gateway --": "serves until it is ended: tests/docs/test_gateway_page.py, tests/gateway/commands",
+    "view": "serves until it is ended: tests/cli/test_view.py",
     "mcp --": "serves until it is ended: tests/docs/test_mcp_page.py, tests/cli/mcp",
     "keys set anthropic --keyring": "wants a keyring of the system: tests/cli/config/test_keys.py",
     "probe kimi": "costs money, so that it asks on a terminal: tests/cli/config/test_probe.py",

@@ -20,10 +20,11 @@ from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.protocol import Query, SessionInfo
 from thinkback.model.commits import Commit
 from thinkback.model.curation import curate
-from thinkback.servers.viewer import text
+from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.pages import STATIC, page
+from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import costs
@@ -34,6 +35,8 @@ _ENTRIES = 40
 _CHARACTERS = 300_000
 """And of their text, about."""
 _HITS = 50
+_MESSAGES = 60
+"""Messages of a request that its page lays out."""
 _FILLING = 2.0
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
 _STATIC = {"viewer.css": "text/css"}
@@ -76,6 +79,9 @@ def application(store: SessionStore) -> Starlette:
         Route("/search", shown(search)),
         Route("/static/{name}", static),
         Route("/session/{session}", shown(conversation)),
+        Route("/session/{session}/request/{hash}", shown(went_back)),
+        Route("/session/{session}/request/{hash}/body", shown(body)),
+        Route("/session/{session}/next", shown(would_go)),
         Route("/session/{session}/commit/{hash}", shown(permalink)),
         Route("/session/{session}/block/{hash}", shown(block)),
     ]
@@ -157,7 +163,98 @@ def conversation(viewer: Viewer, request: Request) -> Response:
         link=_linked(branch=branch if branch != info.branch else ""),
         tab="conversation",
         asked=_asked(line),
+        sent={commit.hash for commit in line.requests},
     )
+
+
+def went_back(viewer: Viewer, request: Request) -> Response:
+    """A request beside the log; beside it the one that ``beside`` names, or the next one ``to`` another place."""
+    info = viewer.session(request)
+    branch, line = viewer.line(info, request)
+    hash = _whole_hash(line, request.path_params["hash"])
+    columns = [looking_back.sent(line, hash)]
+    beside, to = request.query_params.get("beside", ""), request.query_params.get("to", "")
+    if beside:  # the older one stands first
+        other = _whole_hash(line, beside)
+        hashes = [commit.hash for commit in line.requests]
+        columns.insert(0 if hashes.index(other) < hashes.index(hash) else 1, looking_back.sent(line, other))
+    elif to:
+        columns.append(looking_back.coming(viewer.store, info, line, to))
+    return _looked_back(viewer, request, info, branch, line, columns, hash)
+
+
+def would_go(viewer: Viewer, request: Request) -> Response:
+    """The next request, beside it the one ``to`` another place."""
+    info = viewer.session(request)
+    line = viewer.lines.read(info, info.branch)
+    to = request.query_params.get("to", "")
+    columns = [looking_back.coming(viewer.store, info, line, "")] if line.requests or not to else []
+    if to:
+        columns.append(looking_back.coming(viewer.store, info, line, to))
+    return _looked_back(viewer, request, info, info.branch, line, columns, "")
+
+
+def _looked_back(
+    viewer: Viewer,
+    request: Request,
+    info: SessionInfo,
+    branch: str,
+    line: Line,
+    columns: list[Column],
+    hash: str,
+) -> Response:
+    only = request.query_params.get("only", "")
+    view = looking_back.view(line, columns, only, _number(request, "at", -1))
+    own = next((column for column in columns if column.hash == hash), columns[0])
+    messages, rest = looking_back.sent_messages(own, line)
+    hashes = [commit.hash for commit in line.requests]
+    at = hashes.index(hash) if hash else -1
+    kept = {name: request.query_params.get(name, "") for name in ("beside", "to")}
+    other = branch if branch != info.branch else ""
+    return _html(
+        "request.html",
+        info=info,
+        row=viewer.listing.row(info),
+        branch=branch,
+        view=view,
+        own=own,
+        hash=hash,
+        at=at,
+        hashes=hashes,
+        only=only,
+        to=kept["to"],
+        beside=kept["beside"],
+        mendings=looking_back.mendings(line, hash) if hash else [],
+        messages=messages[-_MESSAGES:],
+        left=max(0, len(messages) - _MESSAGES),
+        rest=rest,
+        places=looking_back.places(viewer.store, ()),
+        is_current=branch == info.branch,
+        link=_linked(branch=other, only=only, **kept),
+        plain=_linked(branch=other),
+        tab="request" if hash else "next",
+        asked=_asked(line),
+    )
+
+
+def body(viewer: Viewer, request: Request) -> Response:
+    """The body of a request, byte for byte, as a file."""
+    info = viewer.session(request)
+    _, line = viewer.line(info, request)
+    column = looking_back.sent(line, _whole_hash(line, request.path_params["hash"]))
+    if column.plan is None:
+        raise NotFoundError(column.failed)
+    name = f"request-{request.path_params['hash'][:12]}.json"
+    told = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(bytes(column.plan), media_type="application/json", headers=told)
+
+
+def _whole_hash(line: Line, name: str) -> str:
+    """The hash of the request that ``name`` begins."""
+    found = [commit.hash for commit in line.requests if _HASH.fullmatch(name) and commit.hash.startswith(name)]
+    if len(found) != 1:
+        raise NotFoundError("that is no request of this branch", next_actions=("its conversation leads to requests",))
+    return found[0]
 
 
 class Shown(NamedTuple):

@@ -13,7 +13,7 @@ from threading import Lock
 
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import SessionInfo, Store
-from thinkback.model.commits import Commit, Head
+from thinkback.model.commits import Commit, Head, Request
 from thinkback.servers.viewer.conversation import Entry, entries_of
 
 _MOST = 4
@@ -30,7 +30,10 @@ class Line:
         self.at = at
         self.entries: Sequence[Entry] = entries_of(commits)
         self.places = {commit.hash: number for number, entry in enumerate(self.entries) for commit in entry.commits}
-        self.requests = [commit for commit in commits if commit.kind == "request"]
+        # what was asked elsewhere, by a program whose history was taken in, cannot be built again
+        self.requests = [
+            commit for commit in commits if isinstance(record := commit.value, Request) and "endpoint" in record.target
+        ]
 
 
 class Lines:

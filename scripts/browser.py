@@ -1,0 +1,289 @@
+"""Looks at the viewer in a real browser: each page, what it may not do, and pictures of it.
+
+``make browser`` runs it: Debian's chromium, driven by Playwright's Python package, and axe-core's rules.
+``--docs`` takes the pictures of docs/viewer.md anew; all others go to ``--to``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+
+import thinkback
+from scripts.viewer_log import make
+from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.door import Door
+from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
+
+ROOT = Path(__file__).parents[1]
+AXE = ROOT / "scripts" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+SIZES = {"360": (360, 780), "1280": (1280, 860), "3840": (3840, 2160)}
+SCHEMES = ("light", "dark")
+FIRST_PAGE = 100_000
+EVIL = "<img src=http://evil.test/x onerror=\"document.title='run'\"><script>document.title='run'</script>[x](data:1)"
+
+
+class Place(NamedTuple):
+    """Where the viewer is served: its address, the link that lets in, and its log."""
+
+    url: str
+    link: str
+    store: SessionStore
+
+
+@contextmanager
+def served(path: str) -> Iterator[Place]:
+    """The viewer of the log at ``path``, as the command serves it."""
+    with thinkback.open(path, rules={}, settings={}) as store, socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        host, token = f"127.0.0.1:{listening.getsockname()[1]}", secrets.token_urlsafe(32)
+        server = uvicorn.Server(
+            uvicorn.Config(Door(application(store), [host], token), log_config=None, access_log=False, lifespan="off")
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield Place(f"http://{host}", f"http://{host}/?token={token}", store)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def pages_of(store: SessionStore) -> dict[str, str]:
+    """The pages by name."""
+    primes, card = store.find("primes").id, store.find("card").id
+    last = [commit for commit in store.commits("primes") if commit.kind == "request"]
+    thought = next(commit for commit in store.commits("primes") if commit.kind == "reasoning")
+    return {
+        "sessions": "/",
+        "search": "/search?q=square&in=reasoning",
+        "conversation": f"/session/{primes}",
+        "went-back": f"/session/{primes}/request/{last[-1].hash}",
+        "mended": f"/session/{primes}/request/{last[-2].hash}?beside={last[-3].hash}",
+        "elsewhere": f"/session/{primes}/request/{last[-2].hash}?to=deepseek/deepseek-v4-pro",
+        "held": f"/session/{card}/next",
+        "block": f"/session/{primes}/block/{thought.hash}",
+        "missing": "/session/none",
+    }
+
+
+class Watch:
+    """What a page did that it must not do."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.faults: list[str] = []
+        self._url = url
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.faults.append(f"script failed: {error}"))
+        page.route("**/*", self._asked)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and "status of 404" not in message.text:
+            self.faults.append(f"console: {message.text}")
+
+    def _asked(self, route: Route) -> None:
+        if route.request.url.startswith((self._url, "data:")):
+            route.continue_()
+        else:
+            self.faults.append(f"asked for {route.request.url}")
+            route.abort()
+
+
+def let_in(browser: Browser, place: Place) -> Any:
+    """The cookie for the link, without JavaScript."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(place.link)
+    assert "token" not in page.url
+    assert page.locator("h1").inner_text() == "Sessions"
+    return context.storage_state()
+
+
+def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
+    """Every page at every size and in both schemes; what is wrong with them."""
+    faults = []
+    for scheme in SCHEMES:
+        for size, (width, height) in SIZES.items():
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if scheme == "dark" else "light",
+                storage_state=state,
+                bypass_csp=False,
+            )
+            page = context.new_page()
+            watch = Watch(page, place.url)
+            for name, path in pages_of(place.store).items():
+                page.goto(place.url + path)
+                page.screenshot(path=to / f"{name}-{size}-{scheme}.png")
+                where = f"{name} at {size}, {scheme}"
+                if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+                    faults.append(f"{where}: it is wider than the window")
+                faults += [f"{where}: {fault}" for fault in watch.faults]
+                watch.faults.clear()
+            context.close()
+    faults += axe(browser, place, state)
+    faults += clicks(browser, place, state)
+    faults += hostile(browser, place, state)
+    faults += weight(browser, place, state)
+    return faults
+
+
+def axe(browser: Browser, place: Place, state: Any) -> list[str]:
+    """What axe-core's rules for WCAG 2.2 AA say of each page, everything on it unfolded."""
+    faults = []
+    rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+    for scheme in SCHEMES:
+        for width in (360, 1280):
+            context = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if scheme == "dark" else "light",
+                storage_state=state,
+                bypass_csp=True,  # the rules are no script of the page
+            )
+            page = context.new_page()
+            for name, path in pages_of(place.store).items():
+                page.goto(place.url + path)
+                page.add_script_tag(path=AXE)
+                page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+                found = page.evaluate(f"axe.run(document, {rules})")
+                if len(found["passes"]) < 10:
+                    faults.append(f"axe, {name}: its rules did not run")
+                faults += [
+                    f"axe, {name} at {width}, {scheme}: {each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}"
+                    for each in found["violations"]
+                ]
+            context.close()
+    return faults
+
+
+def clicks(browser: Browser, place: Place, state: Any) -> list[str]:
+    """From the list to the reason why a block was held back, without JavaScript and by the keyboard alone."""
+    context = browser.new_context(java_script_enabled=False, storage_state=state)
+    page = context.new_page()
+    page.goto(place.url)
+    page.get_by_role("link", name="Why does `primes.py` take nine seconds").click()
+    page.get_by_role("link", name="What went back, and why").click()
+    said = page.locator(".because").first.inner_text()
+    faults = [] if "minted in the anthropic dialect" in said else [f"two clicks do not lead to the reason: {said!r}"]
+    page.goto(place.url)
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if "primes.py" in page.locator(":focus").inner_text():
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/session/**")
+    context.close()
+    return faults
+
+
+def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
+    """A session whose every text is hostile runs nothing and asks for nothing."""
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    watch = Watch(page, place.url)
+    info = place.store.find("evil")
+    for path in (f"/session/{info.id}", f"/session/{info.id}/next?to=deepseek/deepseek-v4-pro", "/search?q=evil", "/"):
+        page.goto(place.url + path)
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        page.wait_for_load_state("networkidle")
+        if page.title() == "run" or page.locator("main script, main img, main style, main iframe").count():
+            watch.faults.append(f"a hostile text took effect on {path}")
+    context.close()
+    return watch.faults
+
+
+def weight(browser: Browser, place: Place, state: Any) -> list[str]:
+    """What the first page weighs, everything that is loaded for it included."""
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    sizes: list[int] = []
+    page.on("response", lambda response: sizes.append(len(response.body())))
+    page.goto(place.url, wait_until="networkidle")
+    context.close()
+    print(f"the first page: {sum(sizes):,} bytes in {len(sizes)} answers")
+    return [f"the first page has {sum(sizes)} bytes"] if sum(sizes) > FIRST_PAGE else []
+
+
+def illustrate(browser: Browser, place: Place, state: Any) -> None:
+    """The pictures of docs/viewer.md."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
+    page = context.new_page()
+    for name in ("elsewhere", "conversation"):
+        page.goto(place.url + pages_of(place.store)[name])
+        page.screenshot(path=ROOT / "docs" / f"viewer-{name}.png")
+    context.close()
+
+
+def add_hostile(store: SessionStore, referee: Referee) -> None:
+    """The session ``evil``."""
+    from thinkback_referee import Call, Step
+
+    session = store.session(
+        "evil", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key="a key"
+    )
+    referee.push(
+        Step(reasoning=f"evil {EVIL}", text=EVIL, tool_calls=[Call("echo", {"evil": EVIL})]), Step(text=f"evil {EVIL}")
+    )
+
+    def echo(evil: str) -> str:
+        """Say it again."""
+        return evil
+
+    session.chat(f"evil {EVIL}", tools=[echo])
+
+
+def main() -> int:
+    """Look, and tell what is wrong."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--to", type=Path, default=ROOT / ".browser")
+    options.add_argument("--docs", action="store_true", help="take the pictures of docs/viewer.md")
+    given = options.parse_args()
+    for needed, how in ((Path(CHROMIUM), "apt-get install chromium"), (AXE, "npm install in scripts/browser")):
+        if not needed.exists():
+            print(f"the viewer was not looked at: {needed} is not there ({how})")
+            return 1
+    given.to.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        path = f"{home}/log.db"
+        with Referee() as referee:
+            make(path, referee)
+            with thinkback.open(path, rules={}, settings={}) as store:
+                add_hostile(store, referee)
+        with served(path) as place, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+            state = let_in(browser, place)
+            faults = look(browser, place, state, given.to)
+            if given.docs:
+                illustrate(browser, place, state)
+            browser.close()
+    for fault in faults:
+        print(fault)
+    pictures = len(list(given.to.glob("*.png")))
+    print(
+        f"browser: {len(faults)} faults, {pictures} pictures in {given.to}"
+        if faults
+        else f"browser: {pictures} pictures"
+    )
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The page of a request: which requests stand beside the log on it, and what is said around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log.protocol import SessionInfo
+from thinkback.model.commits import Commit, Repair, Request
+from thinkback.servers.viewer.lines import Line
+from thinkback.servers.viewer.replay import Column, Row, Tally, messages_of, rows_of, tally
+from thinkback.session import requests
+from thinkback.session.destination import Destination, destination_of
+from thinkback.session.store import SessionStore
+
+ROWS = 120
+"""Rows on a page."""
+_SOME_MODELS = 3
+
+
+class Mending(NamedTuple):
+    """A refusal and the repair of it: ``before`` is the request that was refused, ``after`` the one sent instead."""
+
+    refusal: str
+    stage: str
+    blocks: tuple[str, ...]
+    before: str
+    after: str
+
+
+class View(NamedTuple):
+    """A page: ``shown`` of the ``rows``, page ``number`` of ``last``."""
+
+    columns: Sequence[Column]
+    tallies: Sequence[Tally]
+    rows: Sequence[Row]
+    shown: Sequence[Row]
+    number: int
+    last: int
+
+
+def sent(line: Line, hash: str) -> Column:
+    """The request ``hash`` of the line, rebuilt from its record and checked by its digest."""
+    at = next((number for number, commit in enumerate(line.requests) if commit.hash == hash), None)
+    if at is None:
+        raise NotFoundError("that is no request of this branch", next_actions=("its conversation leads to requests",))
+    commit = line.requests[at]
+    title = f"Request {at + 1} of {len(line.requests)}"
+    try:
+        # what came right behind it is what the provider said of it
+        plan = requests.rebuild(line.commits, commit.hash)
+    except ThinkbackError as error:
+        return Column(title, False, None, error.message, commit.seq, hash)
+    return Column(title, False, plan, "", commit.seq, hash)
+
+
+def coming(store: SessionStore, info: SessionInfo, line: Line, to: str) -> Column:
+    """The next request of the current branch, to ``to`` (endpoint, or endpoint/model), else where the last one went."""
+    endpoint, _, model = to.strip().partition("/")
+    end = len(line.commits)
+    try:
+        place = destination_of(store, info, line.commits, Destination(endpoint, model))
+        session = store.session(
+            info.name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, key_env=place.key_env
+        )
+        session.on("notice", lambda _: None)
+        plan = session.explain(next=True)
+    except ThinkbackError as error:
+        return Column(f"Next request, to {to.strip()}" if to else "Next request", True, None, error.message, end=end)
+    return Column("Next request", True, plan, end=end)
+
+
+def view(line: Line, columns: Sequence[Column], only: str, at: int) -> View:
+    """The rows of a page; ``only`` the thoughts, or what is held back; the page with ``at``, else the last one."""
+    rows = rows_of(line.entries, columns)
+    tallies = [tally(rows, number) for number in range(len(columns))]
+    if only == "thoughts":
+        rows = [row for row in rows if row.part.kind == "thought"]
+    elif only == "held":
+        rows = [row for row in rows if any(cell.verdict in ("held", "stand-in") for cell in row.cells)]
+    last = max(1, -(-len(rows) // ROWS))
+    number = last
+    if at >= 0:
+        place = next((place for place, row in enumerate(rows) if row.part.commit.seq >= at), len(rows) - 1)
+        number = max(place, 0) // ROWS + 1
+    return View(columns, tallies, rows, rows[(number - 1) * ROWS : number * ROWS], number, last)
+
+
+def mendings(line: Line, hash: str) -> list[Mending]:
+    """The refusals that led to the request ``hash``, or that it met."""
+    found = []
+    asked: Commit | None = None
+    waiting: list[tuple[Repair, str]] = []
+    for commit in line.commits:
+        if isinstance(commit.value, Repair):
+            waiting.append((commit.value, asked.hash if asked is not None else ""))
+        elif isinstance(commit.value, Request):
+            for repair, before in waiting:
+                if hash in (before, commit.hash):
+                    found.append(Mending(repair.refusal, repair.stage, repair.blocks, before, commit.hash))
+            asked, waiting = commit, []
+    return found
+
+
+def sent_messages(column: Column, line: Line) -> tuple[list[Any], dict[str, Any]]:
+    """The messages of a column and the rest of its body."""
+    return messages_of(column.plan, line.commits) if column.plan is not None else ([], {})
+
+
+def places(store: SessionStore, models: Sequence[str]) -> list[str]:
+    """Where the next request could go: some models of every endpoint."""
+    book = store.rulebook
+    return [f"{row.id}/{model}" for row in book.endpoints() for model in book.served(row.id)[:_SOME_MODELS]]
