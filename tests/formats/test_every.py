@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -30,10 +31,16 @@ def swapped(value: Any, chance: random.Random) -> Any:
 
 
 def damaged(data: bytes, seed: int) -> bytes:
-    """A file that was cut, or in which values are of other types."""
+    """A file that was cut, in which bytes are others, or values of other types."""
     chance = random.Random(seed)
-    if chance.random() < 0.2:
+    way = chance.random()
+    if way < 0.2:
         return data[: chance.randrange(len(data))]
+    if way < 0.4:
+        bytes_there = bytearray(data)
+        for _ in range(chance.randrange(1, 9)):
+            bytes_there[chance.randrange(len(data))] = chance.randrange(256)
+        return bytes(bytes_there)
     lines = data.splitlines(keepends=True)
     for _ in range(chance.randrange(1, 4)):
         at = chance.randrange(len(lines))
@@ -62,6 +69,30 @@ def test_no_file_makes_a_reader_raise(name: str) -> None:
         check(read(name, damaged(SAMPLES[name], seed)))
     deep = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
     check(program(name).read(Source("file", [deep + b"\n", None, b"\xff\xfe\n"])))
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_no_depth_makes_a_reader_raise(name: str) -> None:
+    """Ten thousand levels in any member of a line: what is too deep is a damaged line."""
+    lines = SAMPLES[name].splitlines(keepends=True)
+    deep = b"[" * 10_000 + b"]" * 10_000
+    for at, line in enumerate(lines):
+        record = json.loads(line)
+        for member in record if isinstance(record, dict) else ():
+            changed = json.dumps({**record, member: "@@"}).encode().replace(b'"@@"', deep) + b"\n"
+            check(read(name, b"".join((*lines[:at], changed, *lines[at + 1 :]))))
+
+
+@pytest.mark.parametrize("name", ["chatgpt", "claude-ai", "claude-code", "pi"])
+def test_parents_in_a_circle_end(name: str) -> None:
+    """Each entry stands behind one that was read before it, or at the beginning."""
+    names = (b'"parentUuid"', b'"parentId"', b'"parent"', b'"parent_message_uuid"')
+    ids = dict.fromkeys(re.findall(rb'"(?:uuid|id)": *("[^"]+")', SAMPLES[name]))
+    for id in ids:
+        circle = SAMPLES[name]
+        for member in names:
+            circle = re.sub(member + rb': *(null|"[^"]*")', member + b": " + id, circle)
+        check(read(name, circle))
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

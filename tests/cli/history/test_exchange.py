@@ -131,6 +131,8 @@ def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> N
         [session["commits"] for session in again["sessions"]],
         [gap["left"]["what"] for gap in again["left_out"]],
     )
+    purged = inside("purge", "--before", "2099-01-01", "--dry-run").err
+    assert ("still hold it" in purged, str(place / "rollout-1.jsonl") in purged) == (True, True)
     assert 2 == inside("import").code == inside("import", "x", "--dry-run").code
     refused = inside("import", "x", "--follow")
     assert (2, True) == (refused.code, "go with --program" in refused.err)

@@ -29,6 +29,7 @@ from thinkback.errors import NotFoundError
 from thinkback.formats.history import key_of, placed
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Head, Step
+from thinkback.session.exchange import histories
 from thinkback.session.exchange.histories import Gap, Took, Wanted, run, vouched
 from thinkback.session.history.children import spawn
 from thinkback.session.store import SessionStore
@@ -73,7 +74,7 @@ def test_a_second_import_adds_what_is_new_and_nothing_else(store: SessionStore, 
     assert (True, 12, "proj", "Find the file") == (took.made, took.commits, took.project, took.title)
     assert ["queue-operation", "attachment"] == [gap.left.what for gap in gaps]
     summary = store.log.summaries()[store.find(took.name).id]
-    assert ("claude-code", "proj", ("claude-code:s1",)) == (
+    assert ("claude-code", "proj", ("claude-code:s1", f"file:{file}")) == (
         summary.about.program,
         summary.about.project,
         summary.about.sources,
@@ -111,13 +112,18 @@ def test_who_went_on_here_keeps_their_line(store: SessionStore, tmp_path: Path) 
     assert "main" == store.find(first.name).branch
 
 
-def test_branches_of_the_source_are_branches(store: SessionStore, tmp_path: Path) -> None:
-    """The one that it stands at is the current one, also when it changes later."""
+def test_branches_of_the_source_are_branches(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that it stands at is the current one, also when it changes later. Too many of them are told."""
     again = claude("u2", "u1", "user", "Or which folder?")
     put(tmp_path, "s1.jsonl", jsonl(*CLAUDE, again))
     (took,), _ = take(store, "claude-code", tmp_path)
     assert (2, 13) == (took.branches, took.commits)
     assert "user Or which folder?" == heads(store, took.name)["main"][-1]
+    monkeypatch.setattr(histories, "MAX_BRANCHES", 1)
+    assert (1, 1) == ((cut := take(store, "claude-code", tmp_path, dry_run=True)[0][0]).branches, cut.cut)
+    monkeypatch.undo()
     put(tmp_path, "s1.jsonl", jsonl(*CLAUDE, again, claude("u3", "a4", "user", "Back to it.")))
     take(store, "claude-code", tmp_path)
     assert "user Back to it." == heads(store, took.name)[store.find(took.name).branch][-1]
@@ -194,9 +200,12 @@ def test_what_was_deleted_is_not_taken_in_again(store: SessionStore, tmp_path: P
     put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
     put(tmp_path, "s2.jsonl", SAMPLES["claude-code"].replace(b'"s1"', b'"s2"'))
     (took, other), _ = take(store, "claude-code", tmp_path)
-    store.care.delete_session(took.name)
+    assert (str(tmp_path / "s1.jsonl"),) == store.care.delete_session(took.name).files
     assert [other.name, "erased-imports"] == [info.name for info in store.sessions()]
-    store.care.purge(tenant="default")
+    moved = (tmp_path / "s2.jsonl").rename(tmp_path / "moved.jsonl")
+    take(store, "claude-code", tmp_path)
+    assert (str(moved),) == store.care.purge(before="2027-01-01", dry_run=True).files
+    assert (str(moved),) == store.care.purge(tenant="default").files
     again, _ = take(store, "claude-code", tmp_path)
     assert ["it was erased here, and stays so"] * 2 == [each.skipped for each in again]
     (memory,) = store.sessions()

@@ -172,6 +172,10 @@ def _do(
         )
     if dry_run:
         _tell(erasure)
+    if erasure.files:
+        terminal.note("other programs' files still hold it; an import leaves it out:")
+    for path in erasure.files:
+        terminal.note(terminal.clean(f"  {path}"))
     if names_stay and erasure.sessions:
         terminal.note(f"the names of sessions stay: {hints.command('delete')} removes a session with its name")
 

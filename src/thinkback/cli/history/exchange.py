@@ -238,6 +238,10 @@ def _tell_of(took: Took) -> None:
         shown = " ".join(word for word in (took.project, took.title) if word)
         added = f"{terminal.plural(took.messages, 'message')}, {terminal.plural(took.commits, 'commit')} added, {made}"
         terminal.out(terminal.clean(f"{took.name}: {added}{f' ({shown})' if shown else ''}"))
+    if took.cut:
+        terminal.note(
+            f"{took.name}: only the newest {took.branches} branches are imported, {took.cut} older ones are not"
+        )
     if took.erased:
         terminal.note(f"{took.name}: {terminal.plural(took.erased, 'commit')} erased here, left out again")
 

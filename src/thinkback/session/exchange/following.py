@@ -88,7 +88,11 @@ def follow(
             began = clock()
             for took in following.look():
                 before = done.get(took.source, took)
-                if took.source not in done or took.commits or took.skipped != before.skipped:
+                if (
+                    took.source not in done
+                    or took.commits
+                    or (took.skipped, took.erased) != (before.skipped, before.erased)
+                ):
                     tell(took)
                 added = took.commits + (before.commits if took.source in done else 0)
                 done[took.source] = msgspec.structs.replace(took, made=took.made or before.made, commits=added)

@@ -31,7 +31,7 @@ from thinkback.log.seal import seal
 from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step, Usage
 from thinkback.session.exchange.importing import numbered, with_id
-from thinkback.session.history.erased_sources import Memory, recall
+from thinkback.session.history.erased_sources import FILE, Memory, recall
 from thinkback.settings.registry import IMPORTED
 from thinkback.stores.foreign import tables
 
@@ -68,7 +68,8 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Took(msgspec.Struct, frozen=True):
     """What became of one session. ``commits`` were added, or would be; ``made``: it was not there before. ``erased``
-    commits are in the source and were erased here; ``skipped`` says why nothing was done.
+    commits are in the source and were erased here; ``cut`` branches are older than those that were taken in;
+    ``skipped`` says why nothing was done.
     """
 
     source: str
@@ -80,6 +81,7 @@ class Took(msgspec.Struct, frozen=True):
     made: bool = False
     branches: int = 0
     erased: int = 0
+    cut: int = 0
     skipped: str = ""
 
 
@@ -109,6 +111,7 @@ class Histories:
         self._wanted = wanted
         self._format = program(wanted.program)
         self._memory = Memory()
+        self._abouts: dict[str, About] = {}
         self.gaps: list[Gap] = []
 
     def files(self) -> list[Path]:
@@ -117,6 +120,7 @@ class Histories:
         Raises ``NotFoundError`` for a missing folder.
         """
         self._memory = recall(self._log)
+        self._abouts = {id: summary.about for id, summary in self._log.summaries().items()}
         place = Path(self._wanted.directory).expanduser() if self._wanted.directory else _home(self._format)
         if not place.exists():
             raise NotFoundError(
@@ -148,11 +152,21 @@ class Histories:
             self.gaps.append(Gap(str(path), Left(f"it cannot be read ({why})", 1)))
             return
         self.gaps += [Gap(str(path), left) for left in read.left]
+        file = _clean(f"{FILE}{path.absolute()}")
         if not read.sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
         for history in read.sessions if whole else filter(None, map(_settled, read.sessions)):
             if self._is_wanted(history):
-                yield _Arriving(self._log, self._wanted, history, self._memory).store()
+                took = _Arriving(self._log, self._wanted, history, self._memory, file).store()
+                self._note_file(key_of("session", self._wanted.program, history.id), file)
+                yield took
+
+    def _note_file(self, id: str, file: str) -> None:
+        """Remember a file that a session was found in elsewhere than before."""
+        about = self._abouts.get(id)
+        if about is not None and about.sources and file not in about.sources and not self._wanted.dry_run:
+            self._abouts[id] = msgspec.structs.replace(about, sources=(*about.sources, file))
+            self._log.describe(id, self._abouts[id])
 
     def _is_own(self, path: Path) -> bool:
         with open(path, "rb") as file:
@@ -189,11 +203,13 @@ class _Sealed(msgspec.Struct):
 class _Arriving:
     """One session on its way into the log."""
 
-    def __init__(self, log: Store, wanted: Wanted, history: History, memory: Memory) -> None:
+    def __init__(self, log: Store, wanted: Wanted, history: History, memory: Memory, file: str) -> None:
         self._log = log
         self._wanted = wanted
         self._history = history
         self._memory = memory
+        self._file = file
+        self._cut = 0
         self._id = key_of("session", wanted.program, history.id)
         self._sealed: dict[str, _Sealed] = {}
         self._own: set[str] = set()
@@ -234,6 +250,7 @@ class _Arriving:
             made=known is None,
             commits=self._added,
             branches=len(leaves),
+            cut=self._cut,
             messages=sum(len({*map(_message, each.commits)} - {""}) for each in self._sealed.values()),
             erased=sum(self._is_erased(commit) for each in self._sealed.values() for commit in each.commits),
         )
@@ -258,7 +275,9 @@ class _Arriving:
         task = " ".join(_clean(history.purpose).split())[:80]
         origin = Origin(parent.id, purpose=f"{TASK_PURPOSE}{task}") if parent is not None else None
         directory = _clean(history.directory)
-        about = About(self._wanted.program, project_of(directory), directory, (self._source(),), history.cost)
+        about = About(
+            self._wanted.program, project_of(directory), directory, (self._source(), self._file), history.cost
+        )
         for name in numbered(self._name()):
             if self._log.find_session(name) is not None:
                 continue
@@ -301,6 +320,7 @@ class _Arriving:
         """The entries that nothing follows, the one where the source stands first."""
         parents = {entry.parent for entry in self._history.entries}
         found = [entry.id for entry in reversed(self._history.entries) if entry.id not in parents]
+        self._cut = max(len(found) - MAX_BRANCHES, 0)
         return sorted(found, key=lambda id: id != self._history.tip)[:MAX_BRANCHES]
 
     def _append(self, info: SessionInfo | None, leaf: str) -> None:

@@ -18,6 +18,8 @@ from thinkback.settings.registry import IMPORTED
 
 NAME = "erased-imports"
 """The name and id of the session."""
+FILE = "file:"
+"""How a source begins that is the path of a file."""
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -44,7 +46,14 @@ def sources_of(log: Store, sessions: Iterable[SessionInfo]) -> list[str]:
     """Of which sources sessions were made that were imported."""
     ids = [info.id for info in sessions if IMPORTED in info.settings]
     summaries = log.summaries() if ids else {}
-    return [source for id in ids if id in summaries for source in summaries[id].about.sources]
+    sources = [source for id in ids if id in summaries for source in summaries[id].about.sources]
+    return [source for source in sources if not source.startswith(FILE)]
+
+
+def files_of(log: Store) -> dict[str, list[str]]:
+    """The files that imported sessions were read from, by the ids of the sessions."""
+    sources = {id: summary.about.sources for id, summary in log.summaries().items() if id != NAME}
+    return {id: [each.removeprefix(FILE) for each in held if each.startswith(FILE)] for id, held in sources.items()}
 
 
 def remember(log: Store, sources: Iterable[str], before: Memory) -> None:

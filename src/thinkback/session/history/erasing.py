@@ -6,6 +6,7 @@ before. A session that is open goes on with what it has read: open it again.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -55,12 +56,14 @@ class Gone(msgspec.Struct, frozen=True):
 
 class Erasure(msgspec.Struct, frozen=True):
     """What was erased, or would be. ``sessions`` are the names of all that lose something: forks share what they stand
-    on, so that it is gone for them too. A commit is listed with the first of them.
+    on, so that it is gone for them too. A commit is listed with the first of them. ``files`` are those of other
+    programs that the sessions were imported from: they still hold it.
     """
 
     commits: tuple[Gone, ...]
     sessions: tuple[str, ...]
     dry_run: bool
+    files: tuple[str, ...] = ()
 
 
 class StoreCare:
@@ -85,6 +88,7 @@ class StoreCare:
         held = {commit.hash for told in _histories(self._log, others) for commit in told.history}
         own = _by_hash(_histories(self._log, [info]))
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
+        files = erased_sources.files_of(self._log).get(info.id, [])
         if not dry_run:
             if not take_over:
                 self._refuse_leased([info], wait)
@@ -94,7 +98,7 @@ class StoreCare:
             erased = [own[each.hash] for each in gone]
             self._forget(erased)
             self._forget_usage(commit.response for commit in erased)
-        return Erasure(gone, (info.name,), dry_run)
+        return Erasure(gone, (info.name,), dry_run, _there(files))
 
     def purge(
         self,
@@ -129,7 +133,7 @@ class StoreCare:
         if not dry_run:
             self._order(erasing.order_for(end_user, now(), reason or "purged", time))
         erasures = []
-        families = _families(self._log)
+        families, files = _families(self._log), erased_sources.files_of(self._log)
         meter = _meter(families, progress)
         for family in families:
             told = list(_histories(self._log, family))
@@ -140,7 +144,7 @@ class StoreCare:
             rests = erasing.bare(_by_hash(told).values(), picked or set())
             if rests and not dry_run:
                 self._refuse_leased(family, wait)
-            erasures.append(self._erase(family, told, rests, reason or "purged", dry_run))
+            erasures.append(self._erase(family, told, rests, reason or "purged", files, dry_run))
             meter.add(_size(family))
         meter.end()
         return _joined(erasures, dry_run)
@@ -175,10 +179,16 @@ class StoreCare:
         told = [*_histories(self._log, family), SessionHistory(owner, self._log.read_to(owner, commit.hash))]
         with matching(wanted, seconds) as found:
             rests = redacted(told, commit, found)
-        return self._erase(family, told, rests, reason or "redacted", dry_run)
+        return self._erase(family, told, rests, reason or "redacted", erased_sources.files_of(self._log), dry_run)
 
     def _erase(
-        self, family: Sequence[SessionInfo], told: Sequence[SessionHistory], rests: Rests, reason: str, dry_run: bool
+        self,
+        family: Sequence[SessionInfo],
+        told: Sequence[SessionHistory],
+        rests: Rests,
+        reason: str,
+        files: Mapping[str, Sequence[str]],
+        dry_run: bool,
     ) -> Erasure:
         """Put tombstones in place of what is to go."""
         if rests and not dry_run:
@@ -198,7 +208,8 @@ class StoreCare:
                     losing[session] = info.name
                     if commit.hash not in gone:
                         gone[commit.hash] = _gone(info, commit, rests[commit.hash] is None)
-        return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run)
+        found = _there(file for session in losing for file in files.get(session, ()))
+        return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run, found)
 
     def _forget_places(self, family: Sequence[SessionInfo], commits: Mapping[str, Commit], rests: Rests) -> None:
         """What a list shows of a session goes with the message that named it: before, so that nothing outlives it."""
@@ -210,7 +221,8 @@ class StoreCare:
         abouts = self._log.summaries() if named else {}
         for info in family:
             if info.id in abouts and (about := abouts[info.id].about).directory in named:
-                self._log.describe(info.id, msgspec.structs.replace(about, project="", directory=""))
+                sources = tuple(each for each in about.sources if not each.startswith(erased_sources.FILE))
+                self._log.describe(info.id, msgspec.structs.replace(about, project="", directory="", sources=sources))
 
     def _forget(self, commits: Iterable[Commit]) -> None:
         """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""
@@ -269,7 +281,7 @@ class StoreCare:
     def _delete_all(self, dry_run: bool, wait: float, progress: Progress | None) -> Erasure:
         """Every session; what forks share goes with the last of them."""
         families = _families(self._log)
-        before = erased_sources.recall(self._log)
+        before, files = erased_sources.recall(self._log), erased_sources.files_of(self._log)
         sources = erased_sources.sources_of(self._log, chain.from_iterable(families))
         if not dry_run:
             self._refuse_leased(chain.from_iterable(families), wait)
@@ -284,7 +296,8 @@ class StoreCare:
                 self._forget(commits.values())
                 self._forget_usage(commit.response for commit in commits.values())
             gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
-            erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
+            held = _there(file for info in family for file in files.get(info.id, ()))
+            erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run, held))
             meter.add(_size(family))
         meter.end()
         if not dry_run:
@@ -355,6 +368,12 @@ def _gone(info: SessionInfo, commit: Commit, whole: bool) -> Gone:
     return Gone(info.name, commit.hash, commit.kind, commit.seq, commit.time, whole)
 
 
+def _there(files: Iterable[str]) -> tuple[str, ...]:
+    """Those that are still there."""
+    return tuple(file for file in dict.fromkeys(files) if os.path.exists(file))
+
+
 def _joined(erasures: Sequence[Erasure], dry_run: bool) -> Erasure:
     commits = tuple(commit for erasure in erasures for commit in erasure.commits)
-    return Erasure(commits, tuple(name for erasure in erasures for name in erasure.sessions), dry_run)
+    files = dict.fromkeys(file for erasure in erasures for file in erasure.files)
+    return Erasure(commits, tuple(name for erasure in erasures for name in erasure.sessions), dry_run, tuple(files))
