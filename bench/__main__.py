@@ -13,7 +13,22 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, clients, growth, ingest, logs, plan, postgres, readers, search, size, start, tags, terminals
+from bench import (
+    append,
+    clients,
+    growth,
+    histories,
+    ingest,
+    logs,
+    plan,
+    postgres,
+    readers,
+    search,
+    size,
+    start,
+    tags,
+    terminals,
+)
 from bench.measure import Figure, Group
 
 GROUPS: tuple[Group, ...] = (
@@ -29,6 +44,7 @@ GROUPS: tuple[Group, ...] = (
     growth.GROUP,
     search.GROUP,
     size.GROUP,
+    histories.GROUP,
     terminals.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"

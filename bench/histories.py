@@ -52,7 +52,7 @@ def _turn(session: str, at: int, texts: Sequence[str], chance: random.Random) ->
     def line(uuid: str, kind: str, content: object, **more: object) -> dict[str, object]:
         place = {"sessionId": session, "cwd": "/home/person/proj", "timestamp": "2026-11-22T02:40:05.000Z"}
         message = {"role": kind, "content": content, **more}
-        made = {**place, "uuid": uuid, "parentUuid": above[-1], "type": kind, "message": message}
+        made: dict[str, object] = {**place, "uuid": uuid, "parentUuid": above[-1], "type": kind, "message": message}
         above.append(uuid)
         return made
 
