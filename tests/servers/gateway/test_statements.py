@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from tests.servers.gateway.harness.running import Running, running
 from tests.servers.gateway.harness.statements import asked, astray, reached
 from tests.stores.postgres_server import Server
 from thinkback.servers.gateway.access.keys import Terms, new_key
-from thinkback.servers.gateway.grant import Budget
+from thinkback.servers.gateway.grant import Budget, Limits
 from thinkback.stores import open_store
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback_referee import Referee
@@ -73,6 +75,23 @@ def test_a_statement_that_leaves_a_shard_open_is_found() -> None:
     assert [tables for _, tables in astray_ones] == [astray(sql, by) for sql, _ in astray_ones]
 
 
+def statements_of(database: str) -> None:
+    """From now on the server logs what new connections to the database ask."""
+    with psycopg.connect(database, autocommit=True) as db:
+        (name,) = db.execute("SELECT quote_ident(current_database())").fetchone() or ("",)
+        db.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
+
+
+def gateway(database: str, referee: Referee) -> AbstractContextManager[Running]:
+    """A gateway on that database."""
+    return running(
+        "thinkback.servers.gateway.running.wiring:open_behind",
+        store={"url": database},
+        secrets={"current": "env:STATEMENTS_SECRET"},
+        upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},
+    )
+
+
 def talk(house: Running, secret: str, name: str, **headers: str) -> list[str]:
     """A tool loop, one more question, and the first answer again with another; what became of earlier reasoning."""
     messages: list[Any] = [{"role": "user", "content": f"What is the weather in {name}?"}]
@@ -93,6 +112,33 @@ def talk(house: Running, secret: str, name: str, **headers: str) -> list[str]:
     return became
 
 
+def limits_of(statements: list[str]) -> list[str]:
+    """The statements about requests per minute."""
+    return [sql for sql in statements if re.search(r"\b60000000\b", sql)]
+
+
+def test_a_limit_per_minute_holds_over_gateways_and_costs_a_statement(
+    postgres: Server, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two gateways, asked in turn; one statement for a request, one more for the first refusal of each."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setenv("STATEMENTS_SECRET", "s" * 40)
+    key, row = new_key(Terms(limits=Limits(per_minute=3)), time.time_ns() // 1000)
+    state = open_gateway_state(database)
+    state.keys.create(row)
+    state.close()
+    statements_of(database)
+    log = postgres.place / "log"
+    with Referee() as referee, gateway(database, referee) as one, gateway(database, referee) as other:
+        since = log.stat().st_size
+        body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}]}
+        statuses = [house.ask(CHAT, body, key=key).status for house in (one, other) * 4]
+        asked_for = [sql.split()[0] for sql in limits_of(asked(log, since))]
+
+    assert [200] * 3 + [429] * 5 == statuses
+    assert {"INSERT": 5, "SELECT": 2} == Counter(asked_for)
+
+
 def test_every_statement_of_a_request_names_tenant_and_shard(
     postgres: Server, database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -107,19 +153,9 @@ def test_every_statement_of_a_request_names_tenant_and_shard(
         state.keys.create(row)
     state.close()
     open_store(database, tenant="acme").close()
-    with psycopg.connect(database, autocommit=True) as db:
-        (name,) = db.execute("SELECT quote_ident(current_database())").fetchone() or ("",)
-        db.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
+    statements_of(database)
     log = postgres.place / "log"
-    with (
-        Referee() as referee,
-        running(
-            "thinkback.servers.gateway.running.wiring:open_behind",
-            store={"url": database},
-            secrets={"current": "env:STATEMENTS_SECRET"},
-            upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},
-        ) as house,
-    ):
+    with Referee() as referee, gateway(database, referee) as house:
         since = log.stat().st_size
         became = talk(house, full, "Oslo", **{"Idempotency-Key": "once"}), talk(house, some, "Bergen")
     statements = asked(log, since)
@@ -127,6 +163,7 @@ def test_every_statement_of_a_request_names_tenant_and_shard(
     by = shards()
 
     assert (["not-needed", "complete", "complete", "complete"],) * 2 == became
+    assert [] == limits_of(statements)
     assert {f"thinkback_gateway.{name}" for name in ("replays", "carriers", "spending")} <= tables
     assert {f"thinkback.{name}" for name in ("sightings", "commits", "branches", "steps", "keys", "bases")} <= tables
     assert tables - EVERYWHERE <= set(by)

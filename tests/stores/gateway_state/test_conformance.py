@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -230,3 +231,37 @@ def at_once(work: list[Callable[[], object]]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def _later(office: GatewayState, seconds: float) -> None:
+    """Let time go by for every slot."""
+    office._tables.write(("UPDATE {}replays SET until = until - ?", (int(seconds * 1_000_000),)))
+
+
+def test_a_rate_holds_over_all_who_share_it(place: str) -> None:
+    """Of many processes that begin requests at once, so many get one; after a while as many as were earned."""
+    offices = [open_gateway_state(place) for _ in range(2)]
+    begun: list[float] = []
+
+    def begin(office: GatewayState) -> None:
+        begun.extend(office.rates.take("t", "k", 7) for _ in range(6))
+
+    threads = [threading.Thread(target=begin, args=(office,)) for office in offices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    waits = [wait for wait in begun if wait]
+    one, other = offices
+    assert 7 == begun.count(0.0)
+    assert all(0 < wait <= 60 / 7 for wait in waits)
+    assert (0.0, 0.0) == (one.rates.take("t", "another", 1), one.rates.take("another", "k", 1))
+    _later(one, 60 / 7)
+    assert (0.0, True) == (other.rates.take("t", "k", 7), one.rates.take("t", "k", 7) > 0)
+    _later(one, 3600)
+    assert [0.0] * 7 == [one.rates.take("t", "k", 7) for _ in range(7)]
+    assert other.rates.take("t", "k", 7) > 0
+    _later(one, 120)
+    assert 3 == one.purge(time.time_ns() // 1000)
+    for office in offices:
+        office.close()

@@ -24,6 +24,7 @@ class PostgresTables:
     """The tables behind ``pool``."""
 
     oldest_first = "created, id"
+    clock = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -73,6 +73,14 @@ _ERASURES = b"tb-erasures-made"
 _ORDERS = "SELECT sealed FROM {}carriers WHERE tenant = ? AND scope = ? AND until > ?"
 _PURGE = ("DELETE FROM {}replays WHERE until <= ? RETURNING 1", "DELETE FROM {}carriers WHERE until <= ? RETURNING 1")
 
+# A row of a rate is a slot that is taken until the requests that began so far are earned; it runs out as others do.
+_TAKE = """
+INSERT INTO {}replays AS r (tenant, slot, body, owner, until, answer) VALUES (?, ?, ?, '', NOW + ?, NULL)
+ON CONFLICT (tenant, slot) DO UPDATE SET until = CASE WHEN r.until > NOW THEN r.until ELSE NOW END + ?
+WHERE r.until + ? <= NOW + 60000000 RETURNING 1
+"""
+_EARNED = "SELECT until - 60000000 - NOW FROM {}replays WHERE tenant = ? AND slot = ?"
+
 Statement = tuple[str, Sequence[object]]
 
 
@@ -81,6 +89,8 @@ class Tables(Protocol):
 
     oldest_first: str
     """By which column keys come in the order they were made."""
+    clock: str
+    """The database's own time in microseconds UTC."""
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """What a query gives."""
@@ -103,6 +113,7 @@ class GatewayState:
         self.keys = Keys(tables)
         self.spending = Spending(tables)
         self.replays = Replays(tables)
+        self.rates = Rates(tables)
         self.carriers = Carriers(tables)
         self.erasures = Erasures(tables)
 
@@ -207,6 +218,25 @@ class Replays:
     def release(self, slot: Slot, owner: str) -> None:
         """Give a claim up without an answer."""
         _changes(self._tables, _RELEASE, *slot, owner)
+
+
+class Rates:
+    """How many requests of a key began, in all processes together, by the clock of the database."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def take(self, tenant: str, key: str, per_minute: int) -> float:
+        """Begin one request of a key that may begin so many in any minute; a pause saves up to one minute's.
+
+        Returns 0, or in how many seconds there is one: then none is taken. A second statement finds that out.
+        """
+        slot, each = hashlib.sha256(b"tb-rate:" + key.encode()).digest()[:16], 60_000_000 // per_minute
+        if _changes(self._tables, _TAKE.replace("NOW", self._tables.clock), tenant, slot, b"", each, each, each):
+            return 0.0
+        rows = self._tables.read(_EARNED.replace("NOW", self._tables.clock), tenant, slot)
+        # others may have been first, and the row may have run out meanwhile
+        return max(1.0, float(rows[0][0] + each) if rows else 1.0) / 1_000_000
 
 
 class Carriers:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from tests.servers.gateway.harness.offices import Clock
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access import limits
-from thinkback.servers.gateway.access.limits import Limiter
+from thinkback.servers.gateway.access.limits import Limiter, SharedMinutes
 from thinkback.servers.gateway.grant import Grant, Limits
+from thinkback.stores.gateway_state import open_gateway_state
 
 
 def refusal(limiter: Limiter, grant: Grant) -> tuple[str, float | None]:
@@ -95,3 +98,53 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
                 pass
         assert 11 >= len(limiter._gates)
         assert "too_many_at_once" == refusal(limiter, Grant("busy"))[0]
+
+
+def test_a_minute_is_counted_in_the_store_and_a_refusal_here(tmp_path: Path) -> None:
+    """Two processes of one store: who is refused is so without the database until the time is over; a key without a
+    limit never needs it.
+    """
+    office, clock = open_gateway_state(tmp_path), Clock()
+    grant = Grant("k", limits=Limits(per_minute=2))
+
+    async def run() -> None:
+        one, other = (SharedMinutes(office, clock=clock.seconds) for _ in range(2))
+        await one.enter(grant)
+        await other.enter(grant)
+        for each in (one, other, one):
+            with pytest.raises(Refused) as caught:
+                await each.enter(grant)
+            assert (429, "too_many_per_minute") == (caught.value.status, caught.value.code)
+            assert 0 < (caught.value.retry_after or 0) <= 30
+        office.close()
+        with pytest.raises(Refused, match="may begin 2 requests per minute"):
+            await one.enter(grant)
+        await one.enter(Grant("without"))
+        clock.wait(31)
+        with pytest.raises(Refused) as caught:
+            await one.enter(grant)
+        assert (503, "store_unavailable") == (caught.value.status, caught.value.code)
+        blind = SharedMinutes(office, clock=clock.seconds, blind=True)
+        for _ in range(2):
+            await blind.enter(grant)
+        with pytest.raises(Refused, match="may begin 2 requests per minute"):
+            await blind.enter(grant)
+
+    asyncio.run(run())
+
+
+def test_keys_that_were_refused_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many keys take no more memory than is allowed."""
+    office = open_gateway_state(tmp_path)
+    monkeypatch.setattr(limits, "REMEMBERED", 3)
+    minutes = SharedMinutes(office, defaults=Limits(per_minute=1))
+
+    async def run() -> None:
+        for number in range(5):
+            await minutes.enter(Grant(str(number)))
+            with pytest.raises(Refused):
+                await minutes.enter(Grant(str(number)))
+
+    asyncio.run(run())
+    office.close()
+    assert 3 >= len(minutes._shut)

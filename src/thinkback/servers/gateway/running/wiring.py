@@ -15,7 +15,7 @@ from thinkback.servers.gateway.access.audit import Audit
 from thinkback.servers.gateway.access.estimating import use_of
 from thinkback.servers.gateway.access.idempotency import Idempotency
 from thinkback.servers.gateway.access.keys import Access
-from thinkback.servers.gateway.access.limits import Limiter
+from thinkback.servers.gateway.access.limits import Limiter, SharedMinutes
 from thinkback.servers.gateway.access.spending import Spending
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.engine.driver import respond
@@ -34,6 +34,7 @@ from thinkback.servers.gateway.telemetry.metrics import SPOOL, Metrics
 from thinkback.servers.gateway.upstreams.routing import without_key
 from thinkback.servers.gateway.upstreams.upstream import Upstream
 from thinkback.session.config import rulebook as user_rulebook
+from thinkback.stores import SERVER
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.stores.gateway_state.state import GatewayState
 from thinkback.wire.front import Listed
@@ -75,7 +76,10 @@ class Wired:
             stale_for=_STALE if self._blind else 0.0,
             audit=self._audit,
         )
-        self._limiter = Limiter(_limits(config))
+        shared = config.server.workers > 1 or state_place(config.store).startswith(SERVER)
+        limits = _limits(config)
+        self._limiter = Limiter(limits, alone=not shared)
+        self._minutes = SharedMinutes(self._office, self._executor, limits, blind=self._blind) if shared else None
         self._once = Idempotency(
             self._office,
             self._engine.sealer,
@@ -112,6 +116,8 @@ class Wired:
 
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request, and count what it used."""
+        if self._minutes is not None:
+            await self._minutes.enter(incoming.grant)
         try:
             await self._once.respond(incoming, sink, partial(respond, self._engine))
         finally:
