@@ -71,7 +71,9 @@ def keys_group() -> None:
 @click.option(
     "--per", type=click.Choice(["day", "month", "total"]), default="total", help="Period of both limits (UTC)."
 )
-@click.option("--per-minute", type=click.IntRange(1), metavar="N", help="Limit of requests per minute, in all processes of the store.")
+@click.option(
+    "--per-minute", type=click.IntRange(1), metavar="N", help="Limit of requests per minute, in all processes."
+)
 @click.option("--at-once", type=click.IntRange(1), metavar="N", help="Limit of concurrent requests per process.")
 @click.option(
     "--recording",
