@@ -1,0 +1,48 @@
+"""The page on histories says of each program what its reader gives and leaves out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.formats.samples import SAMPLES, drafts, read
+from thinkback.formats.history import History
+from thinkback.formats.registry import MODULES
+from thinkback.model.blocks import ThinkingBlock, carriers_of
+
+ROOT = Path(__file__).parents[2]
+LINES = (ROOT / "docs" / "histories.md").read_text().splitlines()
+ROWS = {row[0].strip("`"): row[1:] for line in LINES if line.startswith("| `") for row in [line[2:-2].split(" | ")]}
+
+
+def has_opaque(history: History) -> bool:
+    """Whether a thought or another block has a value that nobody can read."""
+    values = [draft.value for draft in drafts(history)]
+    return any(carriers_of(value) for value in values if hasattr(value, "carriers") or isinstance(value, ThinkingBlock))
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_the_row_of_a_program_is_what_its_reader_gives(name: str) -> None:
+    """The columns with yes and no, and that what the sample leaves out is named."""
+    found = read(name, SAMPLES[name])
+    opaque, titles, directories, cost, left_out, _ = ROWS[name]
+    expected = {
+        "opaque": any(map(has_opaque, found.sessions)),
+        "titles": any(history.title for history in found.sessions if not history.parent),
+        "directories": any(history.directory for history in found.sessions),
+        "cost": any(history.cost for history in found.sessions),
+    }
+    said = {"opaque": opaque, "titles": titles, "directories": directories, "cost": cost}
+    assert expected == {column: word == "yes" for column, word in said.items()}
+    assert {left.what for left in found.left} <= {*re.findall("`([^`]+)`", left_out)}
+
+
+def test_every_program_has_a_row_and_versions_are_those_of_the_page_on_imports() -> None:
+    """No more, no fewer."""
+    assert {*MODULES} == {*ROWS}
+    imports = " ".join((ROOT / "docs" / "import.md").read_text().split())
+    for *_, version in ROWS.values():
+        short = re.sub(r"( CLI)? (\d+\.\d+)\.\d+$", r"\1 \2", version)
+        assert version == "the published format" or short.replace("Codex CLI", "Codex") in imports
