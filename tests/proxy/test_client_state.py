@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from thinkback.errors import WireError
@@ -68,6 +69,20 @@ def test_reasoning_in_a_token_that_stands_last_comes_before_what_it_led_to() -> 
     drafts = reopened(echo(ThinkingBlock("why"), Text("hello"), last))
 
     assert [HIDDEN, Text("hello"), Text("")] == [draft.value for draft in drafts[2:-1]]
+
+
+def test_reasoning_before_a_text_that_lost_its_name_goes_without_its_own() -> None:
+    """Responses refuses a named item whose follower, which clients of other dialects send without a name, is not there;
+    a call is known by its id, and what nothing follows stays as it was.
+    """
+    named = ThinkingBlock("why", kind="summary", carriers=(Carrier("item_id", "rs_1"), Carrier("encrypted", "gAAA")))
+    token = keeper().blocks([named])
+    thought = ThinkingBlock("why", signature=token)
+    bare = msgspec.structs.replace(named, carriers=(Carrier("encrypted", "gAAA"),))
+    followers: list[list[Block]] = [[Text("hello")], [Text("hello"), CALL], [ToolCall("c1", "look", "{}")], []]
+    found = [reopened(echo(thought, *after))[2].value for after in followers]
+
+    assert [bare, bare, named, named] == found
 
 
 def test_text_that_a_client_keeps_in_pieces_is_one_again() -> None:

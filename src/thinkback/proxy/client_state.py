@@ -13,7 +13,7 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, carriers_of
+from thinkback.model.blocks import Block, Carrier, CarrierKind, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Draft, Request, Response, block_draft
 from thinkback.wire.front import Front
 from thinkback.wire.registry import front
@@ -195,7 +195,27 @@ def _opened_response(group: list[Draft], opener: _Opener, shape: Front) -> list[
             blocks.append(block)
     if not found and len(blocks) == len(rest):
         return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
-    return _drafts(header, _merged(_plain(header, blocks, found), kept), found)
+    return _drafts(header, _unnamed(_merged(_plain(header, blocks, found), kept)), found)
+
+
+def _unnamed(blocks: list[Block]) -> list[Block]:
+    """``blocks`` with reasoning that names its item named no more where the text that it led to has lost its own name:
+    a provider that knows items by their names would look for that text and refuse the request.
+    """
+    found: list[Block] = []
+    follower: Block | None = None
+    for block in reversed(blocks):
+        if not isinstance(block, ThinkingBlock):
+            follower = block
+        elif isinstance(follower, Text) and not _carrier(follower, "item_id") and _carrier(block, "encrypted"):
+            name = _carrier(block, "item_id")
+            block = _with_value(block, name, None) if name else block
+        found.append(block)
+    return found[::-1]
+
+
+def _carrier(block: Block, kind: CarrierKind) -> Carrier | None:
+    return next((each for each in block.carriers if each.kind == kind), None)
 
 
 def _plain(header: Draft, blocks: list[Block], found: Sequence[State]) -> list[Block]:
