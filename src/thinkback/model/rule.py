@@ -42,8 +42,9 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
     ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
     none may come. ``developer``: it knows the role of this name; elsewhere such a message is a
-    system message. ``takes`` are the paths of fields that programs add to requests for this provider alone. ``docs``
-    is the address of what the provider says of reasoning.
+    system message. ``takes`` are the paths of fields that programs add to requests for this provider alone.
+    ``header_values`` are the values that it knows of a header which clients send, where it refuses others. ``docs`` is
+    the address of what the provider says of reasoning.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False
     developer: bool = False
     takes: tuple[str, ...] = ()
+    header_values: dict[str, tuple[str, ...]] = {}
     source: str = ""
     docs: str = ""
 
@@ -250,6 +252,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thinks_unless: tuple[dict[str, Any], ...] = ()
     thinks_when: tuple[dict[str, Any], ...] = ()
     thinking_off: dict[str, Any] = {}
+    thinking_only: tuple[str, ...] = ()
     guard: Guard = Guard()
     controls: Controls = Controls()
     reasoning_tokens: Literal["inside", "added", "unknown"] = "inside"

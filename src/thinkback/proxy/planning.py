@@ -6,6 +6,7 @@ anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -121,5 +122,14 @@ def _headers(added: dict[str, str], route: Route, received: Received, *, streams
     headers = merge_headers(route.streaming if streams else route.whole, added)
     if received.front == route.target.endpoint.dialect:
         given, theirs = received.headers, front(received.front).headers
-        headers = merge_headers(headers, {header: given[header] for header in theirs if header in given})
+        known = route.target.endpoint.header_values
+        values = {name: _known(given[name], known.get(name)) for name in theirs if name in given}
+        headers = merge_headers(headers, {name: value for name, value in values.items() if value})
     return headers
+
+
+def _known(value: str, known: Sequence[str] | None) -> str:
+    """What a client says in a header, without the values that the upstream does not know."""
+    if known is None:
+        return value
+    return ",".join(each for each in map(str.strip, value.split(",")) if each in known)

@@ -366,8 +366,9 @@ class History:
         sent = merge(added.params, resolved.params)
         silenced = bool(offered) and target.rule.off_with_tools
         if request.off or silenced:  # whatever was asked for: the request would be refused otherwise
-            for alias in target.rule.controls.aliases:  # another name for the same would contradict it
-                sent = without(sent, alias)
+            # Another name for the same would contradict it.
+            for path in (*target.rule.controls.aliases, *target.rule.thinking_only):
+                sent = without(sent, path)
             sent = overlay(sent, target.rule.thinking_off)
         if unwanted:
             sent = merge(sent, target.rule.no_tools)

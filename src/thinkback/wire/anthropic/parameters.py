@@ -23,8 +23,8 @@ PARAMETERS = Parameters(
     handled=frozenset({"stream"}),
     implied={"service_tier": AUTO, "output_config.format.type": ("text",)},
     refused=(),
-    # Claude Code; a refusal on Vertex: anthropics/claude-code#82539.
-    own=("diagnostics",),
+    # Claude Code; a refusal on Vertex: anthropics/claude-code#82539. The effort of a message is a beta of Anthropic's.
+    own=("diagnostics", "messages.output_config"),
     choice=ToolChoice(
         path="tool_choice",
         words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},

@@ -64,3 +64,44 @@ def test_betas_of_a_client_go_along_where_its_dialect_is_spoken(referee: Referee
     assert ["thinking-binding-controls-2026-08-01", shape] == same["anthropic-beta"].split(",")
     assert not {"anthropic-beta", "x-client"} & other.keys()
     assert "x-client" not in same
+
+
+def test_betas_that_an_upstream_does_not_know_stay_behind(referee: Referee) -> None:
+    """Claude on Vertex refuses a name that it does not know; what such a beta allows in a message stays behind too."""
+    places = {name: referee.base_url(name) for name in ("anthropic", "vertex-claude")}
+    made, known, unknown = engine(Fresh(), places), "context-management-2025-06-27", "per-turn-control-2026-07-01"
+    words = [
+        {"role": "user", "content": "Hello."},
+        {"role": "system", "content": "Be brief.", "output_config": {"effort": "low"}},
+    ]
+    body = {"max_tokens": 2000, "messages": words}
+    for model in ("vertex-claude/claude-opus-5-5", BOUND):
+        headers = {"anthropic-beta": f"{unknown}, {known},claude-code-20250219"}
+        assert 200 == ask(made, "anthropic", {**body, "model": model}, headers=headers).status
+    there, at_home = referee.requests
+
+    assert (True, False) == (known in there.headers["anthropic-beta"], unknown in there.headers["anthropic-beta"])
+    assert unknown in at_home.headers["anthropic-beta"]
+    assert (False, True) == tuple(b'"output_config"' in seen.raw for seen in (there, at_home))
+
+
+def test_what_needs_thinking_stays_behind_where_it_is_off(referee: Referee) -> None:
+    """A tool loop without its reasoning, of a client that asks to clear earlier thinking."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    body = {
+        "model": "anthropic/claude-sonnet-4-5",
+        "max_tokens": 16_000,
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "tools": [{"name": "look", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": "Hello."},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}]},
+        ],
+    }
+    headers = {"anthropic-beta": "context-management-2025-06-27"}
+
+    assert 200 == ask(engine(Fresh(), referee), "anthropic", body, headers=headers).status
+    assert [200] == [seen.status for seen in referee.requests]
+    assert {"type": "disabled"} == referee.requests[0].body["thinking"]
