@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short load browser machines notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short agents-trial load browser machines notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -214,6 +214,9 @@ ONLY ?=
 
 agents: venv ## real coding agents at the referee, alone and through the gateway; kept in docs/agent-runs.md; ONLY=codex repeats one
 	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents $(if $(ONLY),--only $(ONLY))
+
+agents-trial: venv ## 300 turns of Codex through a gateway, both killed again and again: is a response lost; SEED=... repeats one
+	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents.trial $(if $(SEED),--seed $(SEED))
 
 agents-short: venv ## two agents at two providers, where npm is there
 	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents --short

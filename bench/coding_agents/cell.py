@@ -64,7 +64,7 @@ class Where(NamedTuple):
     front: str = ""
 
 
-class _Wrong(Exception):
+class Wrong(Exception):
     """Something went wrong: the word for it, and why."""
 
 
@@ -76,11 +76,11 @@ def play(name: str, found: Installed, referee: Referee, place: Place, where: Whe
     noted: list[str] = []
     known: list[str] = []
     with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as directory:
-        talk = _Talk(AGENTS[name], found, referee, where, Path(directory).resolve())
+        talk = Talk(AGENTS[name], found, referee, where, Path(directory).resolve())
         for act in _acts(AGENTS[name], where):
             try:
                 talk.run(act)
-            except _Wrong as wrong:
+            except Wrong as wrong:
                 word, text = wrong.args
                 return Cell(name, place.name, through, word, act, text, done, len(referee.requests), noted, known)
             done.append(act)
@@ -106,8 +106,8 @@ def _acts(agent: Agent, where: Where) -> Iterator[str]:
         yield AFTER
 
 
-class _Talk:
-    """The conversation under way."""
+class Talk:
+    """A conversation under way, in a home of its own below ``directory``."""
 
     def __init__(self, agent: Agent, found: Installed, referee: Referee, where: Where, directory: Path) -> None:
         self._agent = agent
@@ -119,16 +119,16 @@ class _Talk:
         self._project.mkdir()
         for file, text in FILES.items():
             (self._project / file).write_text(f"{text}\n", encoding="utf-8")
-        self._line = self._connect(where.model)
+        self._line = self.connect(where.model)
 
     def run(self, act: str) -> None:
-        """One run of the program; raises ``_Wrong``."""
+        """One run of the program; raises ``Wrong``."""
         if act in (SWITCH, BACK):
-            self._connect(self._where.abroad if act == SWITCH else self._where.model)
+            self.connect(self._where.abroad if act == SWITCH else self._where.model)
         plan = {FIRST: "boxes", SUBAGENT: "delegate", COMPACT: "talk"}.get(act, "again")
         command = {FIRST: self._agent.first, COMPACT: self._agent.compact}.get(act, self._agent.again)
         before = len(self._referee.requests)
-        ran = self._start(command, plan).wait(SECONDS)
+        ran = self.start(command, plan).wait(SECONDS)
         seen = self._referee.requests[before:]
         self._judge(act, plan, ran, seen)
 
@@ -142,7 +142,8 @@ class _Talk:
         texts = [seen.step.text for seen in self._referee.requests if seen.step and seen.step.text]
         return [word for word in self.noted() if texts and word in texts[-1]]
 
-    def _start(self, command: Sequence[str], plan: str) -> Running:
+    def start(self, command: Sequence[str], plan: str) -> Running:
+        """Start the program with the words that name a plan."""
         prompt = asks(plan, str(self._project), self._agent.kind)
         words: list[str] = []
         for word in command:
@@ -157,7 +158,7 @@ class _Talk:
         path = [Path(self._found.program[0]).parent]
         return environment(self._home, path, {**self._agent.environment, "THINKBACK_KEY": self._where.key})
 
-    def _connect(self, model: str) -> str:
+    def connect(self, model: str) -> str:
         """``thinkback connect AGENT --write``, and for a provider itself its address in the gateway's place."""
         front = self._agent.fronts.get(self._where.front) if self._where.front else None
         gateway = _NOWHERE if front else self._where.address
@@ -171,7 +172,7 @@ class _Talk:
             timeout=SECONDS,
         )
         if ran.returncode:
-            raise _Wrong("failed", f"thinkback connect: {ran.stderr.strip() or ran.stdout.strip()}")
+            raise Wrong("failed", f"thinkback connect: {ran.stderr.strip() or ran.stdout.strip()}")
         line = "".join(re.findall(r"in your code: (.*)", ran.stdout))
         if not front:
             return line
@@ -186,23 +187,23 @@ class _Talk:
     def _judge(self, act: str, plan: str, ran: Ran, seen: Sequence[Exchange]) -> None:
         refused = refusal(seen)
         if refused is not None:
-            raise _Wrong("strict" if refused.strict else "refused", refused.refused)
+            raise Wrong("strict" if refused.strict else "refused", refused.refused)
         if ran.failed:
-            raise _Wrong("failed", ran.failed)
+            raise Wrong("failed", ran.failed)
         steps = [each.step for each in seen if each.step]
         if act == COMPACT:
             if not steps:
-                raise _Wrong("failed", "it asked nobody for a summary")
+                raise Wrong("failed", "it asked nobody for a summary")
             return
         said = [step.text for step in steps if step.text.startswith(ended(plan) if self._agent.tools else "")]
         if not said:
-            raise _Wrong("failed", f"the plan was not played to its end: {[step.text for step in steps][-1:]}")
+            raise Wrong("failed", f"the plan was not played to its end: {[step.text for step in steps][-1:]}")
         if any(LOST in text for text in said):
-            raise _Wrong("forgot", "the model said that it had lost its notes")
+            raise Wrong("forgot", "the model said that it had lost its notes")
         if said[-1].split(".")[0] not in ran.output:
-            raise _Wrong("failed", f"the model answered {said[-1]!r}, the agent printed {ran.output[-200:]!r}")
+            raise Wrong("failed", f"the model answered {said[-1]!r}, the agent printed {ran.output[-200:]!r}")
         if act == FIRST and self._agent.tools and not _brought(seen):
-            raise _Wrong("failed", "what its tools answered was not in the last request")
+            raise Wrong("failed", "what its tools answered was not in the last request")
 
 
 def _elsewhere(text: str, front: Front, address: str) -> str:

@@ -99,7 +99,10 @@ def _from_npm(place: Path, lock: Path) -> None:
     (place / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
     (place / "package-lock.json").write_text(text, encoding="utf-8")
     _told(f"installing {place.name}")
-    _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--loglevel=error"], place)
+    _run(
+        ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--loglevel=error"],
+        place,
+    )
     _ready(place, lock)
 
 

@@ -44,26 +44,39 @@ class Gateway:
         return secret
 
 
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def serving(directory: Path, referee: Referee) -> Iterator[Gateway]:
     """A gateway whose upstreams are all the referee's."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    config = directory / "gateway.toml"
-    config.write_text(configuration(directory, port, referee), encoding="utf-8")
-    with (directory / "gateway.log").open("wb") as log:
-        process = subprocess.Popen(
-            _command("--config", str(config)), stdout=log, stderr=log, env=_environment(), cwd=ROOT
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait(process, url, directory / "gateway.log")
-            with closing(open_gateway_state(directory / "store")) as office:
-                yield Gateway(url, office)
-        finally:
-            process.terminate()
-            process.wait(_PATIENCE)
+    port = free_port()
+    (directory / "gateway.toml").write_text(configuration(directory, port, referee), encoding="utf-8")
+    process = start(directory, port)
+    try:
+        with closing(open_gateway_state(directory / "store")) as office:
+            yield Gateway(f"http://127.0.0.1:{port}", office)
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE)
+
+
+def start(directory: Path, port: int) -> subprocess.Popen[bytes]:
+    """The gateway that ``gateway.toml`` in a directory describes, once it is ready."""
+    command = _command("--config", str(directory / "gateway.toml"))
+    with (directory / "gateway.log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=_environment(), cwd=ROOT)
+    try:
+        _wait(process, f"http://127.0.0.1:{port}", directory / "gateway.log")
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return process
 
 
 def configuration(directory: Path, port: int, referee: Referee) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from bench.coding_agents.install import LOCKS, Installed, version
 from bench.coding_agents.model import FILES, agent_step, asks, ended
 from bench.coding_agents.page import DEMANDING, Judged, page
 from bench.coding_agents.process import Running, environment
+from bench.coding_agents.trial import Sent, Trial, plan
 from thinkback.cli.connect.agents import AGENTS as CONNECTED
 from thinkback_referee import Call
 from thinkback_referee.persona import OfferedTool, View
@@ -97,3 +99,13 @@ def test_page_shows_both_ways_and_what_is_left_out() -> None:
     assert ["forgot", "none"] == [
         Judged([cell(), each]).word(each) for each in (cell(known=1), cell()._replace(noted=[]))
     ]
+
+
+def test_a_trial_finds_what_is_lost_and_what_was_not_sent() -> None:
+    """A response under way when the gateway was killed is not lost; the same seed plans the same turns."""
+    sent = [Sent(digest, at, "deepseek") for digest, at in (("a", 1.0), ("a", 2.0), ("b", 3.0), ("c", 9.0))]
+    found = Trial(9, [], [], 0, sent, [9.5], 0, Counter("aad"), 0, Counter())
+    assert (["b", "c"], ["b"], 1) == ([x.digest for x in found.missing], [x.digest for x in found.lost], found.made_up)
+    turns = plan(7, 300)
+    assert plan(7, 300) == turns
+    assert min(sum(turn.gateway > 0 for turn in turns), sum(turn.agent > 0 for turn in turns)) >= 20

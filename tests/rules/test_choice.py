@@ -136,6 +136,7 @@ CHOICES = [
     ("openai", "gpt-6-cyber", TODAY, "openai-gpt-6-unconfirmed", False),
     ("meta", "muse-spark-1.3", TODAY, "meta", False),
     ("azure-openai", "my-deployment", TODAY, "azure-openai", False),
+    ("azure-openai", "gpt-5.6", TODAY, "azure-openai-named", False),
     ("azure-openai", "team-gpt-4o", TODAY, "azure-openai-chat-models", False),
     ("codex", "gpt-5.4", TODAY, "codex", False),
     ("copilot", "gpt-5.3-codex", TODAY, "copilot-without-items", False),

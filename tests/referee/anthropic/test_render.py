@@ -253,11 +253,11 @@ def test_between_tools_loses_nothing() -> None:
 
 
 def test_the_house_model_sees_the_conversation() -> None:
-    """Question, results by name, tools and choice are read from the request."""
+    """Question (two messages in a row are one), results by name, tools and choice are read from the request."""
     one = talk("claude-opus-4-8", ADAPTIVE, tool_choice={"type": "none"})
     one.loop(FULL, "And the weather?")
     view = one.persona.view(one.ask())
-    assert ("And the weather?", 2, 1, 1) == (view.asked, view.turn, view.steps, view.rounds)
+    assert ("hi\nAnd the weather?", 2, 1, 1) == (view.asked, view.turn, view.steps, view.rounds)
     assert ("none", ["get_weather"]) == (view.choice, [tool.name for tool in view.tools])
     assert (("get_weather", "rain, 7 degrees"),) * 2 == view.results
     assert (True, True) == (view.readable, view.began)

@@ -73,8 +73,14 @@ def _places(request: Request, ledger: Ledger, found: Trace) -> set[int]:
 
 
 def _asked(request: Request) -> str:
-    users = [message.text for message in request.messages if message.role == "user"]
-    return next((text for text in reversed(users) if text), "")
+    """What the user said last; messages of a role in a row are one, as the service reads them."""
+    said: list[str] = []
+    for message in reversed(request.messages):
+        if said and message.role != "user":
+            break
+        if message.role == "user" and message.text:
+            said.insert(0, message.text)
+    return "\n".join(said)
 
 
 def _choice(choice: Mapping[str, object]) -> str:
