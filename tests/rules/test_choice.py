@@ -582,10 +582,10 @@ def test_target_without_any_url_is_refused(endpoint: str) -> None:
 
 
 def test_target_of_an_unknown_name_is_refused() -> None:
-    """A name that no endpoint has is an error that lists the names there are."""
+    """A name that no endpoint has is an error that suggests near ones, or the command that lists them."""
     with pytest.raises(NotFoundError, match="no endpoint is called 'nowhere'") as caught:
         BOOK.target("nowhere", "m", on=TODAY)
-    assert "deepseek" in caught.value.next_actions[0]
+    assert "`thinkback endpoints` lists them" == caught.value.next_actions[0]
     with pytest.raises(NotFoundError) as caught:
         BOOK.target("deepsek", "m", on=TODAY)
     assert caught.value.next_actions[0].startswith("did you mean deepseek")

@@ -77,6 +77,7 @@ Each run is a new session unless --session names one or --continue is given; a s
 @click.argument("prompt", required=False, default="")
 @click.option(
     "--session",
+    "-s",
     metavar="NAME",
     default="",
     shell_complete=complete.sessions,

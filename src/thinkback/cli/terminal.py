@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, TextIO
 
 import click
@@ -85,9 +86,13 @@ def print_error(
 class Page(io.StringIO):
     """Text that is gathered for standard output, and painted as it is there."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_terminal = sys.stdout.isatty()
+
     def isatty(self) -> bool:
         """Whether standard output is a terminal."""
-        return sys.stdout.isatty()
+        return self._is_terminal
 
 
 def show(text: str) -> None:
@@ -98,6 +103,15 @@ def show(text: str) -> None:
         return
     os.environ.setdefault("LESS", "FRX")
     click.echo_via_pager(clean_line(text), color=True)
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """What is printed inside, whole, as ``show`` does."""
+    page = Page()
+    with redirect_stdout(page):
+        yield
+    show(page.getvalue())
 
 
 def plural(count: int, noun: str) -> str:

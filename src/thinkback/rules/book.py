@@ -122,7 +122,7 @@ class Rulebook:
             return found
         known = sorted(row.id for row in self.endpoints())
         close = difflib.get_close_matches(wanted, known, cutoff=0.8)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"use one of: {', '.join(known)}"
+        hint = f"did you mean {' or '.join(close)}?" if close else "`thinkback endpoints` lists them"
         raise NotFoundError(
             f"no endpoint is called {name!r}",
             details={"endpoint": name},

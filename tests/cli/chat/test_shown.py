@@ -126,7 +126,7 @@ def test_time_goes_by_while_the_model_is_silent(talk: Open, referee: Referee) ->
 
 
 def test_ctrl_o_unfolds_the_thinking_under_way(talk: Open, referee: Referee) -> None:
-    """What came before is shown and the rest as it comes; at the prompt the last thought is, also when opened again."""
+    """What came before is shown and the rest as it comes; at the prompt the last thought is, once while it is there."""
     thought = " ".join(f"word{at}" for at in range(120))
     referee.push(Step(reasoning=thought, text="Yes.", pace=0.02, fault=Stall(60.0, after=30)))
     terminal = talk(columns=100, rows=40)
@@ -138,9 +138,16 @@ def test_ctrl_o_unfolds_the_thinking_under_way(talk: Open, referee: Referee) -> 
     terminal.send("\x03")
     terminal.wait_for("> words for later")
     shown = terminal.text.count("word0 ")
-    terminal.send("\x0f")
-    terminal.wait_until(lambda: terminal.text.count("word0 ") > shown, "the thought once more")
-    terminal.wait_for("> words for later")
+    terminal.send("\x0f!")
+    terminal.wait_for("> words for later!")
+    assert shown == terminal.text.count("word0 ")
+    terminal.send("\x03\x03")
+    terminal.wait_for("Ctrl-D leaves")
+    enter(terminal, "/clear", "the conversation goes on")
+    assert "word0 " not in terminal.text
+    terminal.send("\x0f\x0f!")
+    terminal.wait_for("> !")
+    assert shown == terminal.text.count("word0 ")
 
 
 def test_what_does_not_fit_is_paged_and_clear_empties_the_screen(talk: Open, command: Command) -> None:

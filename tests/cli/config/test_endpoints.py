@@ -67,11 +67,11 @@ def test_a_guessed_row_is_marked(command: Command) -> None:
 
 
 def test_an_unknown_endpoint_is_not_found(command: Command) -> None:
-    """An unknown ID ends with exit code 2 and names the known ones; a model alone is wrong use."""
+    """An unknown ID ends with exit code 2 and names the command that lists them; a model alone is wrong use."""
     done = command("endpoints", "nowhere")
 
     assert 2 == done.code
-    assert "deepseek" in done.err
+    assert "- `thinkback endpoints` lists them" in done.err
     assert 2 == command("endpoints", "--model", "x").code
 
 

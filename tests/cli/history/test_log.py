@@ -219,6 +219,7 @@ def test_the_log_is_a_conversation_for_people(talked: Command, inside: Inside, r
     screen = {"PAGER": "sed s/^/paged:/", "COLUMNS": "80", "PYTHONUTF8": "1"}
     for rows, paged in (("5", True), ("500", False)):
         shown = talked.on_terminal("log", "talk", LINES=rows, **screen).out
+        assert "session talk, branch main" in shown
         assert (True, paged) == ("Oslo?" in shown, "paged:" in shown)
 
 

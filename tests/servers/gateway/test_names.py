@@ -14,6 +14,7 @@ from tests.servers.gateway.harness.running import Reply, Running, running
 from thinkback.servers.gateway.config.naming import asked_for, filled, meant
 from thinkback.servers.gateway.config.schema import Alias, To
 from thinkback.servers.gateway.running.server import Start
+from thinkback.session.config import keys
 from thinkback_referee import Referee
 
 MODELS = {
@@ -161,7 +162,7 @@ def test_the_catalogue_lists_what_may_be_asked(plain: Running, path: str, header
 
 
 def test_an_endpoint_whose_key_is_set_needs_no_upstream_to_be_listed(
-    plain: Running, monkeypatch: pytest.MonkeyPatch
+    plain: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It may be asked as ``ENDPOINT/MODEL``; one without a key is not listed, and a local server neither."""
 
@@ -172,6 +173,10 @@ def test_an_endpoint_whose_key_is_set_needs_no_upstream_to_be_listed(
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     assert ([], []) == (of("mistral"), of("ollama"))
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-any")
+    assert "mistral/magistral-medium-latest" in of("mistral")
+    monkeypatch.delenv("MISTRAL_API_KEY")
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    keys.keep("MISTRAL_API_KEY", "sk-any")
     assert "mistral/magistral-medium-latest" in of("mistral")
     assert of("mistral")[0] == plain.ask(f"/v1/models/{of('mistral')[0]}", key=None).json["id"]
 

@@ -291,6 +291,8 @@ def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
 
     @bound.add("c-c")
     def clear(event: KeyPressEvent) -> None:
+        if not event.current_buffer.text:
+            run_in_terminal(lambda: terminal.note("Ctrl-D leaves"))
         event.current_buffer.reset()
 
     @bound.add("c-t")

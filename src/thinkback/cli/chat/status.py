@@ -55,6 +55,7 @@ def line(session: Session, meter: Meter, columns: int = 80) -> str:
     steps = meter.steps(session)
     used = [step.use for step in steps]
     reasoning = sum(use.reasoning or 0 for use in used)
+    about = "~" if any(use.estimated for use in used) else ""
     read = sum(use.input or 0 for use in used)
     cached = sum(use.cached or 0 for use in used)
     model, endpoint = _place(session)
@@ -64,7 +65,7 @@ def line(session: Session, meter: Meter, columns: int = 80) -> str:
         f"effort {session.settings.effort or 'default'}",
         f"thinking {mode}" if mode != "collapsed" else "",
         _context(session),
-        f"reasoning {short(reasoning)}" if reasoning else "",
+        f"reasoning {about}{short(reasoning)} in total" if reasoning else "",
         dollars(meter.cost(session)),
         f"cached {100 * cached // read} %" if read and cached else "",
     ]

@@ -76,7 +76,9 @@ def print_list(found: Sequence[Thought]) -> None:
 
 
 def unfold(chat: Chat) -> None:
-    """Show the last thought in full, as it was while it came."""
+    """Show the last thought in full, as it was while it came, unless it is on the screen already."""
+    if chat.screen.shows_thought:
+        return
     found = of(chat.session)
     if not found:
         terminal.note("there is no reasoning yet")

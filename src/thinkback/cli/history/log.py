@@ -34,6 +34,7 @@ _SHOWN = 50
 _MOST_COUNTED = 5_000
 """Commits of a session whose cost a list tells: of a longer one `usage` does."""
 _MODEL, _LEAST_TITLE = 14, 14
+"""Columns: of the model on a terminal of 80, and what the title has everywhere."""
 _TITLE = 40
 
 
@@ -82,13 +83,15 @@ def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
     for info in found:
         summary = summaries.get(info.id)
         models = summary.tally.models if summary is not None else ()
-        answered = f"{models[0]} +{len(models) - 1}" if len(models) > 1 else "".join(models)
+        more = f" +{len(models) - 1}" if len(models) > 1 else ""
+        room = max(_MODEL, terminal.width() // 3 - _MODEL)
+        answered = terminal.one_line(models[0], room - len(more)) + more if models else "-"
         turns = str(summary.tally.turns) if summary is not None else "-"
         cost = _cost(store, info, summary)
         title = title_of(info, summary)
         if summary is not None and summary.about.project:
             title = f"{summary.about.project}: {title}"
-        name, model = terminal.clean(info.name), terminal.one_line(answered or "-", _MODEL)
+        name, model = terminal.clean(info.name), answered
         rows.append((name, title, model, turns, "-" if cost is None else f"${cost:.4f}", ago(info.updated, now)))
     heading = ("session", "title", "model", "turns", "cost", "used")
     columns = enumerate(zip(heading, *rows, strict=True))
@@ -172,7 +175,9 @@ def log_command(
     if as_json:
         terminal.print_json([{**_commit_json(commit), "text": first_words(commit.value)} for commit in commits])
         return
-    heading = terminal.pen(sys.stdout)(f"session {terminal.clean(place)}\n", "dim") if place != info.name else ""
+    at = f", branch {branch or info.branch or 'none'}" if sys.stdout.isatty() else ""
+    told = f"session {terminal.clean(place)}{terminal.clean(at)}\n"
+    heading = terminal.pen(sys.stdout)(told, "dim") if at or place != info.name else ""
     style = style or ("list" if kinds or tags else "chat")
     if style != "list":
         from thinkback.session.transcripts.printing import pprint

@@ -210,7 +210,7 @@ def test_without_any_configuration_it_serves_and_ends(command: Command, referee:
     )
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
+        said, _, _, keyed, place = (process.stdout.readline() for _ in range(5))
         port = int(said.partition(";")[0].rpartition(":")[2])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         body = {"model": "deepseek/deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi."}]}
@@ -231,6 +231,8 @@ def test_without_any_configuration_it_serves_and_ends(command: Command, referee:
     assert 0 == process.returncode
     assert "Traceback" not in errors
     stored = list(command.place.glob("**/gateway/default.db"))
+    assert f"  keeps conversations in {stored[0].parent}\n" == place
+    assert "  endpoints with a key, for models ENDPOINT/MODEL: deepseek" in keyed
     assert 1 == len(stored)
     listed = command("sessions", "--db", str(stored[0]))
     assert response.headers["thinkback-session"][:8] in listed.out

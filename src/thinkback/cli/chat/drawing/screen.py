@@ -44,7 +44,7 @@ _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
 
 class Screen:
     """Draws turns on ``stream``; ``look`` is how, or gives it at each turn. ``clock`` is in seconds. Thinking goes to
-    ``aside`` where that is another stream.
+    ``aside`` where that is another stream. ``shows_thought``: the last thought is on the screen, whole.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Screen:
         self._doing = ""
         self._since = 0.0
         self._blank = ""
+        self.shows_thought = False
 
     def take_typed(self) -> str:
         """What a person typed too early for the next prompt, which begins with it."""
@@ -98,6 +99,7 @@ class Screen:
         with self._lock:
             self.take_look()
             self._open, self._last, self._calls, self._blank = None, "", Calls(), ""
+            self.shows_thought = False
             self._do(self._said.working)
             if self._surface.draws:
                 self._ticker = _Ticker(self)
@@ -127,6 +129,7 @@ class Screen:
         with self._lock:
             self._close()
             self._doing = ""
+            self.shows_thought = self._look.mode == "full"
             if reply is not None:
                 self._sum_up(reply)
             if error is not None and str(error):
@@ -182,6 +185,7 @@ class Screen:
             return
         with self._lock:
             self._begin_section("thinking")
+            self.shows_thought = self._look.mode == "full"
             if not text.strip():
                 self._beside.noted(self._said.hidden(tokens))
                 return
@@ -193,6 +197,7 @@ class Screen:
         """Empty the screen, and what has left it at the top, where escape codes are welcome."""
         with self._lock:
             self._surface.write("\x1b[H\x1b[2J\x1b[3J" if self._surface.draws else "")
+            self.shows_thought = False
 
     def unfold(self, text: str) -> None:
         """A thought of an earlier turn in full; an empty text is one that the provider did not show."""
@@ -203,6 +208,7 @@ class Screen:
                 Thinking(self._beside, "full", self._said, 0.0).whole(text)
             else:
                 self._beside.noted(self._said.hidden())
+            self.shows_thought = True
             self.rest()
 
     def message(self, role: str, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import pager, thoughts
+from thinkback.cli.chat import thoughts
 from thinkback.cli.chat.drawing import calls as drawn
 from thinkback.cli.chat.progress import working
 from thinkback.cli.chat.slash.row import Slash, words
@@ -36,12 +36,12 @@ def why(chat: Chat, rest: str) -> None:
     session = chat.session
     if named and named[0] != "next":
         explained = session.why(named[0])
-        with pager.paged(chat.reader.is_live):
+        with terminal.paged():
             shown.print_explanation(session.name, explained)
         return
     of_next = bool(named)
     plan = session.explain(next=of_next)
-    with pager.paged(chat.reader.is_live):
+    with terminal.paged():
         shown.print_plan(session.name, "next request" if of_next else "last request", plan)
 
 
@@ -78,7 +78,7 @@ def calls(chat: Chat, rest: str) -> None:
         raise click.UsageError(f"/calls {named[0]}: allowed is {allowed}")
     call, result = found[int(named[0]) - 1]
     pen = terminal.pen(sys.stdout)
-    with pager.paged(chat.reader.is_live):
+    with terminal.paged():
         terminal.out(pen(terminal.clean(f"{call.name} {call.arguments}"), "bold"))
         terminal.out(terminal.wrap(result.content if result is not None else "(no result)", 2))
 

@@ -21,20 +21,30 @@ from thinkback.session.config import keys
 
 def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     """Lines about what the gateway would do, those about what is missing among them."""
-    server, store = config.server, config.store
+    server = config.server
     whom = "any local process" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"
     reach = "" if is_loopback(server.host) else ", which other machines reach"
     yield f"serves {whom} at {server.host}:{server.port}{reach}"
-    yield f"keeps conversations in {'the database of store.url' if store.url else state_place(store)}"
+    yield f"keeps conversations in {kept_in(config)}"
     for name, to in _places(config):
         yield f"{name}: {_trouble(config, rulebook, to) or 'has what it needs'}"
     if config.routing.allow_catalogue and not config.upstreams:
-        try:
-            found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
-        except ThinkbackError:  # ``inspecting`` reports the key file
-            return
-        names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
-        yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
+        yield from keyed(rulebook)
+
+
+def kept_in(config: Config) -> str:
+    """Where conversations are kept."""
+    return "the database of store.url" if config.store.url else str(state_place(config.store))
+
+
+def keyed(rulebook: Rulebook) -> Iterator[str]:
+    """A line with the endpoints that have a key; none where the key file cannot be read."""
+    try:
+        found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
+    except ThinkbackError:  # ``inspecting`` reports the key file
+        return
+    names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
+    yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
 
 
 def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:

@@ -139,12 +139,15 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve(start: Start, config: Config) -> int:
+    from thinkback.servers.gateway.commands.advising import kept_in, keyed
     from thinkback.servers.gateway.http.listening import address_of, bind
     from thinkback.servers.gateway.running import server, workers
     from thinkback.servers.gateway.upstreams.routing import without_key
     from thinkback.session.config import rulebook as user_rulebook
 
-    advice = _check_keys(config)
+    advice, kept = _check_keys(config), kept_in(config)
+    has_routes = config.upstreams or not config.routing.allow_catalogue
+    endpoints = [] if has_routes else list(keyed(user_rulebook()))
     keyless = without_key(config, user_rulebook())
     sock = bind(config.server)
     url = address_of(sock)
@@ -156,6 +159,8 @@ def _serve(start: Start, config: Config) -> int:
             click.echo(advice)
         for name, error in keyless.items():
             click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
+        for line in (*endpoints, f"keeps conversations in {kept}"):
+            click.echo(completed(f"  {line}"))
 
     if config.server.workers > 1:
         return workers.supervise(start, config, sock, ready)

@@ -29,7 +29,7 @@ from thinkback.servers.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.secrets.secret import text_of
 from thinkback.servers.gateway.upstreams.breakers import Breakers
-from thinkback.session.config import today
+from thinkback.session.config import keys, today
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.settings.values import flatten
 
@@ -158,10 +158,18 @@ class Router:
             yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
 
     def _keyed(self) -> Iterator[str]:
-        """The endpoints that are no upstream here and whose key the environment has."""
+        """The endpoints that are no upstream here and whose key is in the environment or kept on this machine."""
+        names = {name for endpoint in self._rulebook.endpoints() for name in endpoint.auth.env}
+        try:
+            there = keys.places(names).keys() & names
+        except ThinkbackError:  # a key file that cannot be read is reported where a key is needed
+            there = {name for name in names if os.environ.get(name)}
         for endpoint in self._rulebook.endpoints():
-            has_key = any(os.environ.get(name) for name in endpoint.auth.env)
-            if has_key and endpoint.base_url and endpoint.id not in self._config.upstreams:
+            if (
+                there.intersection(endpoint.auth.env)
+                and endpoint.base_url
+                and endpoint.id not in self._config.upstreams
+            ):
                 yield endpoint.id
 
     def _models_of(self, upstream: str) -> list[str]:
