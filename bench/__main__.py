@@ -28,6 +28,7 @@ from bench import (
     start,
     tags,
     terminals,
+    transport,
 )
 from bench.measure import Figure, Group
 
@@ -46,6 +47,7 @@ GROUPS: tuple[Group, ...] = (
     size.GROUP,
     histories.GROUP,
     terminals.GROUP,
+    transport.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"

@@ -1,6 +1,7 @@
 """``python -m bench.programs``: programs at the providers of their dialect, without the transport and with it.
 
-Prints the page and keeps it in docs/programs.md; the exit code is 1 where a conversation with it did not go well.
+Prints the page and keeps it in docs/programs.md, then runs the programs in ``examples``; the exit code is 1 where a
+conversation with the transport did not go well at a provider that demands reasoning.
 With ``--clients``, ``--places`` or ``--modes`` (parts of names) or ``--only without|with`` it plays a part, prints a
 line for each conversation, and keeps nothing.
 """
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from bench import examples
 from bench.gateway_clients.__main__ import LANES, SECONDS, clients_python, versions
 from bench.gateway_clients.holding import Held, hold
 from bench.gateway_clients.job import STRUCTURED, Job, Script
@@ -66,8 +68,12 @@ def main() -> int:
         text = f"{_above()}{_MADE}\n\n{made(held, scripts, versions(scripts))}"
         PAGE.write_text(text, encoding="utf-8")
         sys.stdout.write(text)
+        with tempfile.TemporaryDirectory() as directory, Referee() as referee:
+            examples.run(str(clients_python()), examples.NAMES, referee, Path(directory))
+            refused = [exchange.path for exchange in referee.requests if exchange.status != 200]
+        print(f"examples: {len(examples.NAMES)} run, {len(refused)} requests refused", file=sys.stderr)
     judged = Judged(held)
-    return int(any(judged.word(each) != "ok" for each in judged.held if each.through))
+    return int(any(judged.word(each) != "ok" for each in judged.held if each.through and each.place in DEMANDS))
 
 
 def _above() -> str:

@@ -151,6 +151,11 @@ class Exchange:
         except (StopIteration, Interrupted):
             return None
 
+    @property
+    def failure(self) -> str:
+        """The kind of error in which it ended, or will; empty: none so far."""
+        return self._failure
+
     def report(self) -> Report:
         """What is known by now."""
         facts, view, resumed, result = self._facts, self._view, self._resumed, self._result

@@ -77,7 +77,7 @@ class Received(NamedTuple):
     ``front`` is the dialect that the client speaks. ``model`` and ``streams`` are what the address says, where it does
     (Gemini), else ``""`` and ``None``: then the body does. ``headers`` are those of the client, in lower case, without
     credentials and what is between two hops. ``origin`` is who minted the reasoning and opaque values that the client
-    sends back on its own account, where that is known: a client inside the program asks their maker itself.
+    sends back on its own account, where that is known, end user aside: a client inside the program asks them itself.
     """
 
     front: str
@@ -218,9 +218,10 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
     request = registry.dialect(name).read_request(body, new_id, Origin(name, "", ""))
     drafts = request.drafts
     if received.origin is not None:
-        drafts = tuple(_vouched(drafts, received.origin))
+        origin = msgspec.structs.replace(received.origin, end_user=facts.end_user)
+        drafts = tuple(_vouched(drafts, origin))
         if sealing is None and client_state.UNSIGNED.encode() in received.body:
-            sealing = client_state.Unsealed(received.origin)
+            sealing = client_state.Unsealed(origin)
     if sealing is not None and client_state.holds_tokens(received.body):
         drafts = tuple(client_state.opened(drafts, sealing, scope, name))
     return View(received, facts, scope, request, recognition.request_of(drafts, facts.previous_response), stored)

@@ -10,7 +10,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,7 @@ import openai
 import pytest
 
 import thinkback
-from bench.gateway_clients import with_anthropic, with_openai
-from bench.gateway_clients.holding import hold
-from bench.gateway_clients.job import ASYNC_STREAMED, REBUILT, Job
-from bench.gateway_clients.page import Judged
-from bench.gateway_clients.places import PLACES
-from bench.gateway_clients.process import Worker
-from bench.peers.places import KEY as REFEREES
-from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Provider, question, says, streams
+from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Body, Provider, question, says, streams
 from tests.proxy.playbook import ANSWER, chunk
 from thinkback.errors import NotFoundError, SettingError, StoreError
 from thinkback_referee import Referee
@@ -86,27 +81,6 @@ def test_what_the_program_forgets_goes_back_and_no_other_byte_changes(log: Path)
     assert KEY.encode() not in log.read_bytes()
 
 
-PLAYED = (
-    (with_openai.CHAT, "DeepSeek chat"),
-    (with_openai.RESPONSES, "OpenAI Responses, bound"),
-    (with_anthropic.MESSAGES, "Anthropic 5.5"),
-)
-
-
-def test_every_sdk_passes_where_reasoning_is_demanded(tmp_path: Path, referee: Referee) -> None:
-    """A program that keeps texts and calls alone, and one that awaits streams: nothing is refused or forgotten."""
-    found: dict[tuple[str, str], tuple[str, bool]] = {}
-    with closing(Worker([sys.executable, "-m", "bench.gateway_clients.worker"], 60)) as worker:
-        for script, name in PLAYED:
-            for mode in (REBUILT, ASYNC_STREAMED):
-                place, log = PLACES[name], str(tmp_path / f"{len(found)}.db")
-                base = referee.base_url(place.host).removesuffix("/v1beta")
-                job = Job(script.name, mode, base, REFEREES, place.model, place.effort, [], log, place.endpoint)
-                held = hold(worker, referee, job, place, True)
-                found[script.name, mode] = Judged([held]).word(held), held.outcome.known > 2
-    assert {("ok", True)} == set(found.values()), found
-
-
 def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
     """Hosts, paths and methods; the very request, and ``why`` says so. ``strict`` refuses the host alone."""
     provider = Provider(says(200, b"[1 ]", etag="x"))
@@ -117,9 +91,10 @@ def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
         assert "no response" not in thinkback.why().reason
         assert b"[1 ]" == client.get(URL).read()
         assert "GET" in thinkback.why().reason
-        assert b"[1 ]" == client.post(URL, content=b'{"a": 1, "a": 2}').read()
+        twice = b'{"model": "kimi-k2-thinking", "messages": [{"role": "user", "content": "a", "content": "b"}]}'
+        assert b"[1 ]" == client.post(URL, content=twice).read()
         assert "stands twice" in thinkback.why().reason
-    assert [b"{not json", b"{not json", b"", b'{"a": 1, "a": 2}'] == [request.content for request in provider.asked]
+    assert [b"{not json", b"{not json", b"", twice] == [request.content for request in provider.asked]
     assert not log.exists()
     with (
         thinkback.http_client(log, transport=provider, strict=True) as client,
@@ -197,6 +172,26 @@ def test_a_stream_that_the_program_leaves_is_recorded_as_far_as_it_came(log: Pat
                 next(pieces)
         assert raised.value is broken
     assert [["request", "response", "reasoning", "turn_ended"]] * 2 == [kinds[-4:] for kinds in recorded(log)]
+
+
+def test_a_document_that_breaks_off_is_the_networks_error(log: Path) -> None:
+    """Whatever its status is."""
+    broken = httpx2.ReadError("broken")
+    kind = {"content-type": "application/json"}
+    for status in (200, 400):
+        provider = Provider(partial(httpx2.Response, status, headers=kind, stream=Body((WHOLE[:20], broken))))
+        with thinkback.http_client(log, transport=provider) as client, pytest.raises(httpx2.ReadError) as raised:
+            ask(client, stream=False)
+        assert raised.value is broken
+
+
+def test_threads_share_a_client(log: Path) -> None:
+    """Each conversation is one session, whoever asks meanwhile."""
+    with thinkback.http_client(log, transport=Provider(streams())) as client, ThreadPoolExecutor(8) as threads:
+        for later in ([], ["42.", "And?"], ["42.", "And?", "42.", "So?"]):
+            said = [threads.submit(ask, client, f"Why {number}?", *later) for number in range(8)]
+            assert [CHUNKS] * 8 == [each.result() for each in said]
+    assert [3] * 8 == [kinds.count("assistant") for kinds in recorded(log)]
 
 
 def test_what_cannot_be_understood_goes_on_to_its_end(log: Path) -> None:

@@ -169,9 +169,10 @@ class Journal:
 
     def keep(self, history: History, weight: int) -> None:
         """Keep ``history`` for whoever goes on with it."""
-        if self._used is not None:
-            with self._used.lock:
-                self._used.histories.keep(_ONE, history, weight)
+        log = self._current()
+        if log is not None:
+            with log.lock:
+                log.histories.keep(_ONE, history, weight)
 
     def record(self, entry: AppendRequest) -> bool:
         """Store a step; ``False`` where that cannot be. Raises ``HeadMovedError``."""
@@ -189,7 +190,7 @@ class Journal:
 
     def repeats(self, attempt: bytes) -> None:
         """A request begins: what was held of its like is not recorded, what is held too long is."""
-        log = self._used
+        log = self._current()
         if log is None or not log.held:
             return
         with log.lock:
@@ -223,9 +224,14 @@ class Journal:
             del _process.open[self._place]
         self._tried(used.close, None)
 
-    def _log(self) -> _Open:
+    def _current(self) -> _Open | None:
+        """The log, where this process has it open; what its parent had open is the parent's."""
         used = self._used
-        if used is not None and _process.open.get(self._place) is used:
+        return used if used is not None and _process.open.get(self._place) is used else None
+
+    def _log(self) -> _Open:
+        used = self._current()
+        if used is not None:
             return used
         with _process.lock:
             found = _process.open.get(self._place)

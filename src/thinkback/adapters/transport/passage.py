@@ -22,12 +22,13 @@ from thinkback.drive.auth import Keyring
 from thinkback.drive.deadline import Deadline
 from thinkback.drive.http import translate
 from thinkback.drive.sync import now
-from thinkback.errors import NetworkError, StoreError, WireError
+from thinkback.errors import HeadMovedError, NetworkError, StoreError, WireError
 from thinkback.model.blocks import Origin
 from thinkback.model.target import Settings, Target, merge_headers
-from thinkback.proxy import events, request_view
+from thinkback.proxy import events
 from thinkback.proxy.exchange import Exchange
 from thinkback.proxy.headers import HOP_BY_HOP, passed_on
+from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Client, Received
 from thinkback.rules import Rulebook
 from thinkback.session.config import today
@@ -38,7 +39,6 @@ from thinkback.turn.plan import Plan
 
 MOST = 100_000
 """Messages that a request may have."""
-_CLIENT = Client("default", "program", alone=True)
 # What a program says is its own context: nothing is summarised behind its back.
 _OURS: Mapping[str, object] = {"compaction.auto": False}
 # About the bytes of the provider's connection, which are unpacked here.
@@ -96,6 +96,10 @@ Need: TypeAlias = Do | Post | Pull | HangUp | Nap
 Given: TypeAlias = Begin | Out | Untouched
 """What the program gets."""
 Flow: TypeAlias = Generator[Need | Given, Any, None]
+
+
+_PULL = Pull()
+_DONE = events.Answered()
 
 
 class Gone(BaseException):
@@ -179,14 +183,15 @@ class Passage:
         self._body = request.content
         self._last = telling.listening()
         self._name = telling.named()
-        self._attempt = hashlib.sha256(b"%b\n%b" % (str(request.url).encode(), self._body)).digest()
+        self._attempt = hashlib.sha256(b"%b\n%b" % (request.url.raw_path, self._body)).digest()
         self._exchange: Exchange
         self._route: events.Route
         self._plan: Plan | None = None
         self._headers: Mapping[str, str] = {}
+        self._given_headers: Mapping[str, str] = {}
         # The last response of the provider, what of its bytes did not go on yet, and whether those that did are its.
         self._head: httpx2.Response | None = None
-        self._waiting = bytearray()
+        self._waiting: list[bytes] = []
         self._is_its_own = True
         self._is_read = True
         self._network: Exception | None = None
@@ -211,25 +216,38 @@ class Passage:
             self._exchange = yield from self._prepared()
             command = self._exchange.begin()
         except Exception as error:  # a fault of ours is not the program's
+            if not self._is_own:
+                raise
             raise self._fault(error) from error
         pending: list[bytes] = []
+        event: events.Event
         while command is not None:
             if isinstance(command, events.Write):  # read before it is given: a program may leave with it
                 self._passed(command.data)
                 pending.append(command.data)
-                command = self._on(events.Answered())
+                command = self._on(_DONE)
                 continue
             if pending:
                 yield from self._given(Out(b"".join(pending)))
                 pending.clear()
             match command:
+                case events.Receive():
+                    try:
+                        piece: bytes = yield _PULL
+                    except BaseException as error:
+                        event = yield from self._unperformed(error)
+                    else:
+                        self._received(piece)
+                        event = events.Answered(piece)
+                    command = self._on(event)
                 case events.Start() if self._is_own and not self._is_fine(command.status):
                     yield from self._failed(command)
                     return
                 case events.Start(status=status, headers=headers):
                     self._headers = headers
+                    self._tell("")
                     yield from self._given(self._begin(status, headers))
-                    command = self._on(events.Answered())
+                    command = self._on(_DONE)
                 case events.End():
                     yield from self._ended(command)
                     return
@@ -239,28 +257,24 @@ class Passage:
 
     def _prepared(self) -> Generator[Need, Any, Exchange]:
         request, api, office = self._request, self._api, self._office
-        headers = passed_on(request.headers.raw)
-        names = {name.decode().lower(): value.decode("latin-1") for name, value in request.headers.raw}
-        sender = sender_of(api, names, request.url.query.decode())
+        raw = request.headers.raw
+        headers = passed_on(raw)
+        self._given_headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
+        sender = sender_of(api, self._given_headers, request.url.query.decode())
         origin = None
         if office.route is None:
-            body = request_view.read_body(self._body)
-            facts = request_view.read_facts(api.front, body, model=api.model, streams=api.streams)
-            target = office.target(api, facts.model, sender)
+            target = office.target(api, api.model or _model(self._body), sender)
             self._route = office.own_route(api, target, sender)
-            origin = Origin(
-                api.front,
-                target.base_url,
-                target.model,
-                account=target.account,
-                account_known=target.account_known,
-                end_user=facts.end_user,
-            )
+            account, known = target.account, target.account_known
+            origin = Origin(api.front, target.base_url, target.model, account=account, account_known=known)
         beginning = None
         if self._name:
             beginning = yield Do(lambda: office.journal.beginning(self._name))
+        # Two providers may be asked the same, and the answers look alike: each has conversations of its own.
+        place = api.base_url if office.route is None else "/".join(office.route)
+        client = Client(place, "program", alone=True)
         received = Received(
-            api.front, self._body, headers, _CLIENT, api.model, api.streams, origin=origin, beginning=beginning
+            api.front, self._body, headers, client, api.model, api.streams, origin=origin, beginning=beginning
         )
         rests = office.journal.rests
         return Exchange(received, None, MOST, now(), random.random(), degraded=False, rests=rests, retries=0)
@@ -277,21 +291,28 @@ class Passage:
         """What became of ``command``."""
         try:
             return events.Answered((yield from self._perform(command)))
-        except Gone:
-            if self._head is not None and not self._is_read:
-                yield HangUp()
-            return events.Interrupt("client_gone")
-        except httpx2.TransportError as error:
-            self._network = error
-            return events.Failed(translate(error, "idle", Deadline(None)))
-        except (OSError, httpx2.HTTPError, httpx2.StreamError) as error:  # an inner transport may raise its own
-            self._network = error
-            return events.Failed(NetworkError(f"the request failed: {error}", details={"phase": "network"}))
-        except StoreError as error:
-            self._log_error = self._log_error or error
-            return events.Failed(error)
-        except Exception as error:
-            return events.Failed(error)
+        except BaseException as error:
+            return (yield from self._unperformed(error))
+
+    def _unperformed(self, error: BaseException) -> Generator[Need, Any, events.Event]:
+        """What the exchange is told of a failure; one that is nobody's is raised."""
+        match error:
+            case Gone():
+                if self._head is not None and not self._is_read:
+                    yield HangUp()
+                return events.Interrupt("client_gone")
+            case httpx2.TransportError():
+                self._network = error
+                return events.Failed(translate(error, "idle", Deadline(None)))
+            case OSError() | httpx2.HTTPError() | httpx2.StreamError():  # an inner transport may raise its own
+                self._network = error
+                return events.Failed(NetworkError(f"the request failed: {error}", details={"phase": "network"}))
+            case Exception():
+                if isinstance(error, StoreError) and not isinstance(error, HeadMovedError):
+                    self._log_error = self._log_error or error
+                return events.Failed(error)
+            case _:
+                raise error
 
     def _perform(self, command: events.Command) -> Generator[Need | Given, Any, Any]:
         journal = self._office.journal
@@ -315,7 +336,7 @@ class Passage:
             case events.Send():
                 return (yield from self._sent(command))
             case events.Receive():
-                return (yield from self._received())
+                return (yield _PULL)  # nobody reads any more
             case events.Sleep(seconds=seconds):
                 return (yield Nap(seconds))
             case events.Store():
@@ -341,7 +362,7 @@ class Passage:
         self._is_its_own, self._is_read = True, False
         self._head = None
         self._head = yield Post(self._written(command.plan, command.body))
-        return events.Head(self._head.status_code, {name.lower(): value for name, value in self._head.headers.items()})
+        return events.Head(self._head.status_code, dict(self._head.headers))
 
     def _written(self, plan: Plan, body: bytes) -> httpx2.Request:
         """The request that goes out: the program's own where nothing is changed."""
@@ -349,22 +370,19 @@ class Passage:
         if not self._is_own:
             headers = {"accept-encoding": given.headers.get("accept-encoding", "identity"), **plan.headers}
             return httpx2.Request("POST", plan.url, headers=headers, content=body, extensions=_limits(given))
-        more = _added(given.headers, plan.headers)
+        more = _added(self._given_headers, plan.headers)
         if body == self._body and not more:
             return given
-        changed = given.headers.copy()
-        for name, value in more.items():
-            changed[name] = value
-        changed["content-length"] = str(len(body))
-        return httpx2.Request("POST", given.url, headers=changed, content=body, extensions=given.extensions)
+        replaced = {b"content-length", *(name.lower().encode() for name in more)}
+        raw = [each for each in given.headers.raw if each[0].lower() not in replaced]
+        raw += [(name.encode(), value.encode()) for name, value in more.items()]
+        return httpx2.Request("POST", given.url, headers=raw, content=body, extensions=given.extensions)
 
-    def _received(self) -> Generator[Need, Any, bytes]:
-        piece: bytes = yield Pull()
+    def _received(self, piece: bytes) -> None:
         if not piece:
             self._is_read = True
         elif self._is_own and self._is_its_own:
-            self._waiting += piece
-        return piece
+            self._waiting.append(piece)
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
@@ -383,7 +401,7 @@ class Passage:
     # -- the program -----------------------------------------------------------------------------------------------
 
     def _is_fine(self, status: int) -> bool:
-        return status < 400 and not self._exchange.report().failure
+        return status < 400 and not self._exchange.failure
 
     def _begin(self, status: int, ours: Mapping[str, str]) -> Begin:
         said = [(name.encode(), value.encode()) for name, value in ours.items()]
@@ -395,12 +413,17 @@ class Passage:
 
     def _passed(self, data: bytes) -> None:
         """Note what went on of the provider's bytes."""
-        if self._is_its_own and self._is_own:
-            if self._waiting.startswith(data):
-                del self._waiting[: len(data)]
-            else:
-                self._is_its_own = False
-                self._waiting.clear()
+        if not (self._is_its_own and self._is_own):
+            return
+        waiting = self._waiting
+        if len(waiting) == 1 and waiting[0] == data:
+            waiting.clear()
+            return
+        whole = b"".join(waiting)
+        waiting[:] = [whole[len(data) :]] if len(data) < len(whole) else []
+        if not whole.startswith(data):
+            self._is_its_own = False
+            waiting.clear()
 
     def _given(self, item: Begin | Out) -> Flow:
         """Give a piece; whoever leaves here interrupts the exchange, which is then run to its end."""
@@ -422,7 +445,7 @@ class Passage:
 
     def _ended(self, end: events.End) -> Flow:
         """The last piece, once everything is done: a program does not read what stands behind it."""
-        failure = self._exchange.report().failure
+        failure = self._exchange.failure
         command = self._on(events.Answered())
         while command is not None:
             command = self._on((yield from self._performed(command)))
@@ -446,22 +469,21 @@ class Passage:
             command = self._on((yield from self._performed(command)))
         if self._log_error is not None:
             raise self._log_error
+        if self._network is not None:
+            self._tell("")
+            raise self._network
         if self._head is None:
-            if self._network is not None:
-                self._tell("")
-                raise self._network
             raise _Bypassed(_words(said))
-        if self._network is None:
-            yield self._begin(start.status, start.headers)
+        yield self._begin(start.status, start.headers)
         yield from self._rest()
 
     def _rest(self) -> Flow:
         """What the provider sent and the program has not got yet, up to its end."""
         self._tell("" if self._stored else "the provider's response was not understood")
         if self._waiting:
-            yield Out(bytes(self._waiting))
+            yield Out(b"".join(self._waiting))
         while self._network is None and not self._is_read:
-            piece: bytes = yield Pull()
+            piece: bytes = yield _PULL
             if piece:
                 yield Out(piece)
             else:
@@ -487,7 +509,7 @@ class Passage:
             self._last,
             telling.Why(
                 recorded=is_recorded,
-                reason=("" if is_recorded else "the log could not be used" if report.degraded else report.failure),
+                reason="" if is_recorded else _reason(report),
                 session=report.session,
                 response=report.response,
                 model=report.upstream or report.model,
@@ -499,16 +521,37 @@ class Passage:
         )
 
 
+def _reason(report: Report) -> str:
+    """Why a request is not recorded."""
+    if report.degraded:
+        return "the log could not be used"
+    return f"it failed: {report.failure}" if report.failure else "it is not over"
+
+
+class _Named(msgspec.Struct):
+    """The model that a body names; all else is skipped."""
+
+    model: str
+
+
+def _model(body: bytes) -> str:
+    """Raises ``WireError`` where there is none."""
+    try:
+        return msgspec.json.decode(body, type=_Named).model
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WireError(f"the request is not JSON that names a model: {error}") from None
+
+
 def _limits(request: httpx2.Request) -> dict[str, Any]:
     """The time-outs that the program set; all else is of its own place."""
     return {key: value for key, value in request.extensions.items() if key == "timeout"}
 
 
-def _added(given: httpx2.Headers, planned: Mapping[str, str]) -> dict[str, str]:
+def _added(given: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
     """The headers of a plan that the program's request does not say already."""
     more: dict[str, str] = {}
     for name, value in planned.items():
-        old = given.get(name)
+        old = given.get(name.lower())
         if old is None or not {word.strip() for word in value.split(",")} <= {word.strip() for word in old.split(",")}:
             more[name] = value if old is None else merge_headers({name: old}, {name: value})[name]
     return more

@@ -57,7 +57,8 @@ class Why(msgspec.Struct, frozen=True):
         lines += [f"earlier answers: {self.reattached}"] if self.reattached else []
         lines += [f"left out: {self.left_out}"] if self.left_out else []
         for made in self.decisions:
-            lines.append(f"{made.action} {made.what} {made.block[:12] or '-'}: {made.reason} ({made.rule})")
+            rule = "" if made.rule in made.reason else f" (rule {made.rule})"
+            lines.append(f"{made.action} {made.what} {made.block[:12] or '-'}: {made.reason}{rule}")
         return "\n".join(lines)
 
 

@@ -204,13 +204,16 @@ class _Performer:
     def _perform(self, need: Need) -> Any:
         match need:
             case Pull():
-                return next(self._pieces, b"")
+                piece = next(self._pieces, b"")
+                if not piece:
+                    self._hang_up()
+                return piece
             case Do(work=work):
                 return work()
             case Post(request=request):
                 self._hang_up()
                 self._response = self._inner.handle_request(request)
-                self._pieces = iter(self._response.iter_bytes())
+                self._pieces = _unpacked(self._response)
                 return self._response
             case HangUp():
                 return self._hang_up()
@@ -223,6 +226,14 @@ class _Performer:
         response, self._response = self._response, None
         if response is not None:
             response.close()
+
+
+def _unpacked(response: httpx2.Response) -> Iterator[bytes]:
+    """The pieces of a body; what is not packed goes no detour."""
+    stream = response.stream
+    if isinstance(stream, httpx2.SyncByteStream) and "content-encoding" not in response.headers:
+        return filter(None, stream)
+    return response.iter_bytes()
 
 
 class _Stream(httpx2.SyncByteStream):
@@ -333,7 +344,10 @@ class _AsyncPerformer:
     async def _perform(self, need: Need) -> Any:
         match need:
             case Pull():
-                return await anext(self._pieces, b"")
+                piece = await anext(self._pieces, b"")
+                if not piece:
+                    await self._hang_up()
+                return piece
             case Do(work=work):
                 return await to_the_end(_in_thread(work))
             case Post(request=request):
