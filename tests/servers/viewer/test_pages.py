@@ -14,6 +14,7 @@ from tests.stores.samples import put_on
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message, Step
+from thinkback.servers.viewer import sessions
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.sessions import Listing
 from thinkback.session.store import SessionStore
@@ -181,6 +182,29 @@ def test_a_text_of_any_length_is_shown_in_part_and_whole_on_its_own_page(
     assert "line 0\n" in pieces[0]
     assert "line 99999\n" in pieces[-1]
     assert pieces[-1] == Page(client.get(f"{way}?part=99").text).text
+
+
+def test_a_request_with_a_long_text_is_laid_out_in_part(store: SessionStore, client: TestClient) -> None:
+    """What is left out of a message is counted."""
+    info = asked(store, "long", "x" * 1_000_000)
+    found = page(client, f"/session/{info.id}/next?to=deepseek/deepseek-v4-pro")
+
+    assert "more characters" in found.text
+    assert "message 0" in found.text
+
+
+def test_nobody_waits_for_a_list_that_takes_long(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read last is shown while it is read anew."""
+    monkeypatch.setattr(sessions, "_LONG", 0.0)
+    now = [0.0]
+    listing = Listing(store, lambda: now[0])
+    assert 0 == listing.page().total
+    asked(store, "sky")
+    now[0] = 10.0
+    assert 0 == listing.page().total
+    assert listing.reading is not None
+    listing.reading.join()
+    assert 1 == listing.page().total
 
 
 def test_search_finds_thoughts_and_marks_the_words(store: SessionStore, client: TestClient) -> None:

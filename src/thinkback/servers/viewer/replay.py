@@ -157,8 +157,7 @@ def _cells(parts: Sequence[Part], column: Column) -> dict[str, Cell]:
     for part in known:
         found = decided.get(part.commit.hash)
         cells[part.commit.hash] = _decided(found, column.is_next) if found else _undecided(part, places, column.is_next)
-    for decision in loose:
-        _stand_in(decision, known, cells, column.is_next)
+    _stand_ins(loose, known, cells, column.is_next)
     return cells
 
 
@@ -212,20 +211,26 @@ def _undecided(part: Part, places: _Places, is_next: bool) -> Cell:
     return Cell("absent", "Not among the messages in these words", -1)
 
 
-def _stand_in(decision: Decision, parts: Sequence[Part], cells: dict[str, Cell], is_next: bool) -> None:
+def _stand_ins(decisions: Sequence[Decision], parts: Sequence[Part], cells: dict[str, Cell], is_next: bool) -> None:
     """A stand-in is told at the first thought of the response that it went for, else at its first block."""
-    there = {part.commit.response for part in parts if cells[part.commit.hash].message == decision.message}
-    of = [part for part in parts if part.commit.response in there - {""}] or list(parts)
-    if not of:
-        return
-    part = next((part for part in of if part.kind == "thought"), of[0])
-    cell = cells[part.commit.hash]
-    ground = next(_grounds([decision]))
-    cell = cell._replace(grounds=(*cell.grounds, ground))
-    if cell.verdict in ("held", "absent"):
-        held = f"{cell.label}, a" if cell.verdict == "held" else "A"
-        cell = cell._replace(verdict="stand-in", label=f"{held} stand-in {'would go' if is_next else 'went'}")
-    cells[part.commit.hash] = cell
+    responses: dict[int, str] = {}
+    blocks: dict[str, Part] = {}
+    for part in parts:
+        response, known = part.commit.response, blocks.get(part.commit.response)
+        if response and (known is None or (part.kind == "thought" and known.kind != "thought")):
+            blocks[response] = part
+        if response and cells[part.commit.hash].message >= 0:
+            responses.setdefault(cells[part.commit.hash].message, response)
+    for decision in decisions:
+        told = blocks.get(responses.get(decision.message, ""), parts[0] if parts else None)
+        if told is None:
+            continue
+        cell = cells[told.commit.hash]
+        cell = cell._replace(grounds=(*cell.grounds, *_grounds([decision])))
+        if cell.verdict in ("held", "absent"):
+            held = f"{cell.label}, a" if cell.verdict == "held" else "A"
+            cell = cell._replace(verdict="stand-in", label=f"{held} stand-in {'would go' if is_next else 'went'}")
+        cells[told.commit.hash] = cell
 
 
 class _Places:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import Lock, Thread
 from typing import NamedTuple
 
 from thinkback.errors import ThinkbackError
@@ -21,6 +21,8 @@ from thinkback.settings.registry import TITLE
 
 PAGE = 50
 _FRESH = 3.0
+_LONG = 0.25
+"""Seconds of reading that nobody should wait for."""
 _MOST_COUNTED = 5_000
 """Commits of a session whose cost a list tells, and of all that a page newly counts: the rest waits for the next."""
 _TAIL = 6
@@ -69,6 +71,8 @@ class Listing:
         self._clock = clock
         self._lock = Lock()
         self._at = -_FRESH
+        self._took: float | None = None
+        self.reading: Thread | None = None
         self._all: Sequence[_Known] = ()
         self._costs: OrderedDict[tuple[str, int], float | None] = OrderedDict()
 
@@ -89,12 +93,23 @@ class Listing:
         return self._row(_Known(info, known.summary if known else None, known.title if known else "", ""), [0])
 
     def _read(self) -> Sequence[_Known]:
+        """All sessions. Where reading them takes long, what was read last is shown while they are read anew."""
         with self._lock:
             if self._clock() - self._at >= _FRESH:
-                summaries = self._store.log.summaries()
-                self._all = [_known(info, summaries.get(info.id)) for info in self._store.sessions()]
-                self._at = self._clock()
+                if self._took is None or self._took < _LONG:
+                    self._refresh()
+                elif self.reading is None or not self.reading.is_alive():
+                    known = self._all
+                    self.reading = Thread(target=self._refresh, daemon=True)
+                    self.reading.start()
+                    return known
             return self._all
+
+    def _refresh(self) -> None:
+        began = time.monotonic()
+        summaries = self._store.log.summaries()
+        self._all = [_known(info, summaries.get(info.id)) for info in self._store.sessions()]
+        self._took, self._at = time.monotonic() - began, self._clock()
 
     def _row(self, known: _Known, room: list[int]) -> SessionRow:
         info, summary = known.info, known.summary

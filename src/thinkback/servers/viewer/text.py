@@ -27,6 +27,7 @@ _TAGS = {
 }
 _ATTRIBUTES = {"ol": {"start"}}
 _LONGEST_DIFF = 20_000
+_LONGEST_JSON = 8_000
 _LINES = re.compile(r"\r\n?")
 _HUNK = re.compile(r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@", re.MULTILINE)
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\b\d[\d.eE+-]*)')
@@ -59,8 +60,11 @@ def structured(text: str) -> Markup:
 
 
 def as_json(value: Any) -> Markup:
-    """A value of JSON laid out."""
-    return Markup("<pre class=json>{}</pre>").format(_coloured(json.dumps(value, indent=2, ensure_ascii=False)))
+    """A value of JSON laid out, of a long one the beginning."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    left = len(text) - _LONGEST_JSON
+    more = Markup("\n<b>{} more characters</b>").format(f"{left:,}") if left > 0 else ""
+    return Markup("<pre class=json>{}{}</pre>").format(_coloured(text[:_LONGEST_JSON]), more)
 
 
 def call(arguments: str) -> Markup:
