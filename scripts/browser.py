@@ -80,6 +80,7 @@ def pages_of(store: SessionStore) -> dict[str, str]:
         "mended": f"/session/{primes}/request/{last[-2].hash}?beside={last[-3].hash}",
         "elsewhere": f"/session/{primes}/request/{last[-2].hash}?to=deepseek/deepseek-v4-pro",
         "held": f"/session/{card}/next",
+        "tree": f"/session/{card}/tree",
         "block": f"/session/{primes}/block/{thought.hash}",
         "missing": "/session/none",
     }

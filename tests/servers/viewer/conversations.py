@@ -15,7 +15,22 @@ TAGS = VOID | {
     *("html", "head", "title", "body", "a", "header", "nav", "main", "span", "h1", "h2", "h3", "h4", "h5", "h6"),
     *("form", "label", "div", "button", "p", "table", "thead", "tbody", "tr", "th", "td", "time", "svg", "article"),
     *("details", "summary", "ul", "ol", "li", "dl", "dt", "dd", "pre", "code", "em", "strong", "s", "blockquote"),
-    *("mark", "ins", "del", "fieldset", "legend", "section", "b", "select", "option", "datalist", "g", "text", "aside"),
+    *(
+        "mark",
+        "ins",
+        "del",
+        "fieldset",
+        "legend",
+        "section",
+        "b",
+        "select",
+        "option",
+        "datalist",
+        "g",
+        "text",
+        "aside",
+        "figure",
+    ),
 }
 ATTRIBUTES = {
     *("lang", "charset", "name", "content", "rel", "href", "class", "id", "tabindex", "for", "role", "type", "value"),
@@ -33,7 +48,7 @@ ATTRIBUTES = {
         "dir",
         "start",
     ),
-    *("open", "checked", "selected", "list", "x", "y", "r", "cx", "cy", "d", "aria-label", "aria-current"),
+    *("open", "checked", "selected", "list", "x", "y", "r", "cx", "cy", "fill", "d", "aria-label", "aria-current"),
     *("aria-labelledby", "aria-describedby", "aria-hidden", "download", "text-anchor", "transform"),
 }
 

@@ -150,6 +150,23 @@ def test_branches_are_listed_and_shown(store: SessionStore, client: TestClient) 
     assert "On the side." in Page(client.get(f"/session/{info.id}/commit/{commit.hash}").text).text
 
 
+def test_the_branches_are_one_picture_with_a_table_below(store: SessionStore, client: TestClient) -> None:
+    """A lane for each, bending out of the one it left; the table says the same in words and leads there."""
+    info = asked(store, "fork")
+    answered(store, "fork", Text("One."))
+    session = store.session("fork", endpoint="deepseek", model="deepseek-v4-pro")
+    first = session.log()[0].hash
+    session.branches.branch("aside", first)
+    session.branches.fork("child", purpose="<b>elsewhere</b>")
+    answer = client.get(f"/session/{info.id}/tree").text
+    found = Page(answer)
+
+    assert (3, 2) == (answer.count("<circle"), answer.count('class="bend"'))
+    assert f"main after {first[:8]}" in " ".join(found.text.split())
+    assert f"/session/{info.id}?branch=aside" in found.links
+    assert "fork / main after" in " ".join(found.text.split())
+
+
 def test_what_was_erased_edited_or_marked_shows_as_such(store: SessionStore, client: TestClient) -> None:
     """The words that are gone are on no page."""
     info = asked(store, "gone", "My card is 4711.")

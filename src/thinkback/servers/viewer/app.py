@@ -26,6 +26,7 @@ from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing
+from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import costs
 from thinkback.session.store import SessionStore
@@ -82,6 +83,7 @@ def application(store: SessionStore) -> Starlette:
         Route("/session/{session}/request/{hash}", shown(went_back)),
         Route("/session/{session}/request/{hash}/body", shown(body)),
         Route("/session/{session}/next", shown(would_go)),
+        Route("/session/{session}/tree", shown(tree)),
         Route("/session/{session}/commit/{hash}", shown(permalink)),
         Route("/session/{session}/block/{hash}", shown(block)),
     ]
@@ -247,6 +249,20 @@ def body(viewer: Viewer, request: Request) -> Response:
     name = f"request-{request.path_params['hash'][:12]}.json"
     told = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(bytes(column.plan), media_type="application/json", headers=told)
+
+
+def tree(viewer: Viewer, request: Request) -> Response:
+    """The branches of a session and of its family as a picture."""
+    info = viewer.session(request)
+    return _html(
+        "tree.html",
+        info=info,
+        row=viewer.listing.row(info),
+        lanes=lanes_of(viewer.store, info),
+        width=WIDTH,
+        lane=LANE,
+        asked=_asked(viewer.lines.read(info, info.branch)),
+    )
 
 
 def _whole_hash(line: Line, name: str) -> str:
