@@ -50,7 +50,7 @@ def test_a_command_is_of_the_log_that_was_given(
             "`thinkback gateway keys create NAME` makes one",
             "`thinkback gateway keys create --config g.toml NAME` makes one",
         ),
-        ("`thinkback keys set NAME` keeps a key", "`thinkback keys set NAME` keeps a key"),
+        ("`thinkback keys set NAME` stores a key", "`thinkback keys set NAME` stores a key"),
         ("`thinkback why --next` shows it", "`thinkback why --db l.db --next` shows it"),
         ("`thinkback chat` or `thinkback run`", "`thinkback chat --db l.db` or `thinkback run --db l.db`"),
         ("`thinkback nosuch`", "`thinkback nosuch`"),
@@ -79,7 +79,7 @@ def test_names_in_commands_are_quoted(name: str, line: Inside, referee: Referee)
     place = (*PLACE, referee.base_url("deepseek"))
 
     told = line("run", "Hi", f"--session={name}", *place, "--db", "l.db").err
-    (why,) = re.findall(r": `(thinkback why.*)` tells", told)
+    (why,) = re.findall(r": `(thinkback why.*)` shows", told)
     assert 0 == line(*shlex.split(why)[1:]).code
 
 

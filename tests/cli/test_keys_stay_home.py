@@ -234,7 +234,7 @@ def test_settings_of_a_file_that_mean_nothing_here_are_left_out_and_told(command
     file = command.place / "theirs.jsonl"
     command.db.unlink()
     done = command("import", str(file))
-    assert (0, "one: settings that mean nothing here: reasoning.bogus, reasoning.effort, session.profile") == (
+    assert (0, "one: unknown settings: reasoning.bogus, reasoning.effort, session.profile") == (
         done.code,
         done.err.strip(),
     )

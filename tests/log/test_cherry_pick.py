@@ -91,7 +91,7 @@ def test_an_edit_or_a_mark_is_picked_alone() -> None:
     lost = theirs.edit(there, "nowhere")
     pick(ours, theirs, edit.hash, mark.hash)
     assert ["q", "hm", "(new)"] == ours.texts
-    with pytest.raises(BranchError, match="what it speaks about is not on this branch"):
+    with pytest.raises(BranchError, match="the commit it refers to is not on this branch"):
         pick(ours, theirs, lost.hash)
 
 
@@ -124,7 +124,7 @@ def test_what_speaks_of_its_line_is_not_picked() -> None:
     ours, theirs = two()
     (ended,) = theirs.add(Draft("turn_ended", TurnEnded("failed")))
     for hash in (ended.hash, theirs.commits[1].hash):
-        with pytest.raises(BranchError, match="the line it was made on"):
+        with pytest.raises(BranchError, match="the branch it was made on"):
             pick(ours, theirs, hash)
     (tools,) = theirs.add(Draft("tools", Tools(())))
     (thought,) = theirs.add(Draft("reasoning", ThinkingBlock("by hand")))

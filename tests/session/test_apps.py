@@ -70,7 +70,7 @@ def test_a_persons_own_app_wins_and_a_broken_one_says_why(own: Path) -> None:
     assert "Mine." == apps.find("tutor").description
     assert str(own / "tutor.toml") == found["tutor"].file
     assert None is found["broken"].app
-    assert "nmae: there is nothing of this name; did you mean name?" in found["broken"].fault
+    assert "nmae: there is no such key; did you mean name?" in found["broken"].fault
     with pytest.raises(RuleFileError):
         apps.find("broken")
 

@@ -53,12 +53,12 @@ def test_what_was_estimated_is_said_so() -> None:
     [
         (None, EFFORTS, "set reasoning.effort to medium"),
         (None, (*EFFORTS, "xhigh", "max"), "set reasoning.effort to medium"),
-        (None, ("high", "max"), "take out of the system prompt"),
+        (None, ("high", "max"), "remove from the system prompt"),
         ("medium", EFFORTS, "set reasoning.effort to low"),
-        ("low", EFFORTS, "take out"),
+        ("low", EFFORTS, "remove from"),
         ("xhigh", EFFORTS, "set reasoning.effort to medium"),
-        (None, (), "take out"),
-        (None, ("high",), "take out"),
+        (None, (), "remove from"),
+        (None, ("high",), "remove from"),
     ],
 )
 def test_less_effort_is_advised_where_there_is_less(effort: str | None, efforts: tuple[str, ...], first: str) -> None:

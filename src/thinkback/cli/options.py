@@ -272,7 +272,7 @@ def confirm(question: str) -> None:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise click.UsageError("nobody answers here: --yes does it without being asked") from None
+        raise click.UsageError("this needs confirmation, and there is no terminal to ask on: add --yes") from None
     if not is_wanted:
         raise ThinkbackError("nothing was changed")
 
@@ -310,7 +310,7 @@ def _make_way(session: Session) -> None:
         session.take_over()
     elif asked.pop(_BESIDE, False) and holder.found(branch) is not None:
         made = session.branches.beside()
-        terminal.note(f"another process has a turn under way on {branch}: on branch {made.name} from here on")
+        terminal.note(f"another process is running a turn on {branch}: continuing on branch {made.name}")
 
 
 def _notify(text: str) -> None:

@@ -208,8 +208,8 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
             arrived = _reply_of(stream)
             if arrived is not None and not screen.live:
                 _print_answer(arrived.text)
-    thought = f"; {hints.command('log', session.name)} shows what was thought" if screen.folds else ""
-    terminal.note(f"session {session.name}: {hints.command('why', session.name)} tells what was sent back{thought}")
+    thought = f"; {hints.command('log', session.name)} shows the reasoning" if screen.folds else ""
+    terminal.note(f"session {session.name}: {hints.command('why', session.name)} shows what was sent back{thought}")
     return stream.reply
 
 
@@ -332,7 +332,7 @@ def _leave(reply: Reply) -> None:
         terminal.complain(f"the turn ended: {reply.state}{f': {reply.reason}' if reply.reason else ''}")
         if reply.state == "denied":
             terminal.note(
-                "  - nobody is asked here: --set permissions.mode=auto, or rules (--set permissions.rules=...)"
+                "  - `run` asks nobody for approval: use --set permissions.mode=auto, or --set permissions.rules=..."
             )
         sys.exit(exits.FAILED)
     if not reply.ending:
@@ -425,7 +425,7 @@ def _params(given: Sequence[str]) -> dict[str, Any]:
             value = text
         parts = key.split(".")
         if parts[0] in _TAKEN:
-            raise click.UsageError(f"--param cannot set {parts[0]}: that is said by {_TAKEN[parts[0]]}")
+            raise click.UsageError(f"--param cannot set {parts[0]}: use {_TAKEN[parts[0]]}")
         for part in reversed(parts):
             value = {part: value}
         params = merge(params, value)

@@ -34,7 +34,7 @@ from thinkback.session.transcripts.ink import table as table
 from thinkback.session.transcripts.ink import width as width
 from thinkback.session.transcripts.ink import wrap as wrap
 
-BRANCHED = "another process went on in this session too: what comes is on branch {}"
+BRANCHED = "another process continued this session too: the next commits go to branch {}"
 
 
 def out(text: str = "") -> None:

@@ -191,9 +191,9 @@ class Holder:
         if lease is not None:
             return busy(lease, self._session, self.branch)
         return HeadMovedError(
-            f"somebody else went on with branch {self.branch} before this turn had begun",
+            f"another process continued branch {self.branch} before this turn began",
             details={"session": self._session, "branch": self.branch},
-            next_actions=("see what was said there, then ask again",),
+            next_actions=("read what it added, then send the message again",),
         )
 
     def follow(self, branch: str) -> None:

@@ -167,8 +167,8 @@ class _Connection:
                     if not cursor and len(found) <= _MOST_TOOLS:
                         return found
         except Exception as error:  # whatever the package raises, the server does not work
-            raise self._failed("does not tell its tools", error) from None
-        raise self._failed("does not tell its tools", None, f"they are more than {_MOST_TOOLS}")
+            raise self._failed("does not list its tools", error) from None
+        raise self._failed("does not list its tools", None, f"they are more than {_MOST_TOOLS}")
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What the server says to a call. Raises ``ToolFailed``."""

@@ -52,7 +52,7 @@ def copied(
     copies = Copies(ours, history, {}, time, ids)
     for commit in chosen:
         if not copies.copy(commit, about.get(commit.hash, "")):
-            raise _refused(commit, "what it speaks about is not on this branch", "pick that commit with it")
+            raise _refused(commit, "the commit it refers to is not on this branch", "pick that commit with it")
     return copies.added
 
 
@@ -74,7 +74,7 @@ def _unit(history: History, hash: str) -> list[Commit]:
             if unit.why:
                 raise _refused(commit, unit.why, unit.instead)
             return unit.commits
-    raise _refused(commit, "it speaks of the line it was made on", "pick a message or a response")
+    raise _refused(commit, "it refers to the branch it was made on", "pick a message or a response")
 
 
 def units(history: History) -> list[Unit]:
@@ -143,6 +143,6 @@ def rebase(ours: History, onto: History, time: int, ids: Callable[[], str]) -> l
         raise MergeConflictError(
             f"{len(both)} commits were changed here and there: {', '.join(one.target[:12] for one in both[:5])}",
             details={"conflicts": [one.target for one in both]},
-            next_actions=("merge instead, and say who wins",),
+            next_actions=("merge instead, and choose which side wins",),
         )
     return copy_fresh(met, spoken, time, ids, {}).added

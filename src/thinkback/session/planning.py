@@ -63,7 +63,7 @@ def _warn_of_changes(conversation: Conversation, plan: Plan) -> None:
         blocks = {decision.block for decision in dropped if cause in decision.reason}
         if blocks:
             told[cause] = (
-                f"{what}, and earlier reasoning is bound to what it was before: {len(blocks)} blocks are not sent"
+                f"{what}, and earlier reasoning is bound to the old version: {len(blocks)} blocks are not sent"
             )
     for text in (text for cause, text in told.items() if cause not in conversation.warned):
         conversation.line.hooks.notify(f"{text}; a fork from before the change sends them", outside())

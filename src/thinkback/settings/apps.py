@@ -283,7 +283,7 @@ def _known() -> list[str]:
 def _unknown(name: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(name.lower(), known, 2)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"
-    return f"there is nothing of this name; {hint}"
+    return f"there is no such key; {hint}"
 
 
 def _tool_faults(app: App) -> Iterator[Fault]:

@@ -63,7 +63,7 @@ def parse_profile(file: str, text: str) -> Profile:
         if not isinstance(raw, dict) and "." not in key and ours(key) == key and key not in ELSEWHERE:
             close = difflib.get_close_matches(key, _FIELDS, 1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FIELDS)} and tables of settings"
-            raise _fault(file, key, f"there is nothing of this name; {hint}")
+            raise _fault(file, key, f"there is no such key; {hint}")
     settings = parse_settings(file, table)
     for key in settings:
         if "profile" in find(key).refused_in:
@@ -78,7 +78,7 @@ def parse_profile(file: str, text: str) -> Profile:
             raise _fault(file, "targets", f"only a profile of kind {' or '.join(KINDS[1:])} has targets")
         return Profile(kind, **place, settings=settings)
     if place:
-        raise _fault(file, next(iter(place)), f"where requests go is said by the targets of a {kind} profile")
+        raise _fault(file, next(iter(place)), f"a {kind} profile takes its endpoint and model from its targets")
     return Profile(kind, targets=_targets(file, said.get("targets")), settings=settings)
 
 

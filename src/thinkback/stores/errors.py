@@ -54,7 +54,7 @@ def check_tombstones(payloads: Mapping[str, bytes]) -> None:
             is_erased = False
         if not is_erased:
             raise StoreError(
-                f"what is to stand in place of commit {hash[:16]} is not a tombstone",
+                f"the replacement of commit {hash[:16]} is not a tombstone",
                 details={"hash": hash},
                 next_actions=("give the bytes of an Erased payload",),
             )
@@ -102,7 +102,7 @@ def leased(session: str, branch: str) -> HeadMovedError:
 def id_taken(id: str) -> IdTakenError:
     """The error for a new session under the id of another one."""
     return IdTakenError(
-        f"the session id {id} is taken by a session of another name, or by a deleted one that others stand on",
+        f"the session id {id} is taken by a session of another name, or by a deleted one that other sessions build on",
         details={"session": id},
         next_actions=("make the session with a new id",),
     )

@@ -234,7 +234,9 @@ class LogFile:
             raise StoreError(
                 f"what was erased from the log {path} is still in {path}-wal, which another program is reading",
                 details={"path": path},
-                next_actions=("end that program: it goes when everybody has closed the log, or with the next erasure",),
+                next_actions=(
+                    "end that program: the rest is removed once all have closed the log, or with the next erasure",
+                ),
             )
 
     def close(self) -> None:

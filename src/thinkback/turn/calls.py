@@ -22,7 +22,7 @@ from thinkback.turn.orphans import OpenCall
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest, Verdict, always
 from thinkback.turn.repeats import Repeats
 
-NOBODY = "nobody is there to say yes: the call was made without approve="
+NOBODY = "there is no one to approve it: no approve= was given"
 LEAKED = "the call stood inside the model's reasoning, where it may be a quotation"
 _BESIDE = "This call was not run: another call of the same response was denied, and that ended the turn."
 

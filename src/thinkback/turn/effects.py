@@ -32,9 +32,9 @@ _REQUEST = frozenset(
     }
 )
 _OTHERS = {
-    "drop": "reasoning of other models stays away",
-    "summary": "summaries of other models go along as text",
-    "text": "reasoning of other models goes along as text",
+    "drop": "reasoning of other models is not sent",
+    "summary": "summaries of other models are sent as text",
+    "text": "reasoning of other models is sent as text",
 }
 _SENT = frozenset({"emitted", "represented"})
 

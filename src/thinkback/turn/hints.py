@@ -38,7 +38,7 @@ def hints(turns: Sequence[TurnUse], effort: str | None = None, efforts: Sequence
 
 
 _ADVICE = (
-    "take out of the system prompt what is said twice or asks for more thought than the task needs",
+    "remove from the system prompt repetitions, and requests for more thinking than the task needs",
     "set reasoning.maxTokens or reasoning.budget to bound it",
 )
 

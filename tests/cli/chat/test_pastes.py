@@ -73,7 +73,7 @@ def test_a_pasted_path_is_attached_and_one_in_a_sentence_is_text(
     assert ["Look at it"] == entered(f"{pasted(shlex.quote(str(note)))}Look at it")
     assert ["a note's copy.txt:\n```\nA note.\n```"] == chat.attached
     printed = capsys.readouterr()
-    assert f"attached to the next message: {note.name}; /attach none takes it off" in printed.err
+    assert f"attached to the next message: {note.name}; /attach none removes it" in printed.err
     assert f"> Look at it\n  [{note.name}]\n" in printed.out
     assert status_text(chat, Meter()).startswith(f" attached: {note.name} · deepseek-v4-pro")
 

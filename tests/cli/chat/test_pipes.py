@@ -192,7 +192,7 @@ def test_continue_and_session_exclude_each_other(inside: Inside, line: tuple[str
     done = inside(*line, "--continue", "--session", "talk")
 
     assert 2 == done.code
-    assert "--continue goes on in the last session" in done.err
+    assert "--continue continues the session used last" in done.err
 
 
 def test_only_the_last_turns_of_a_long_session_are_shown(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:

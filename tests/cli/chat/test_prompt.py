@@ -197,7 +197,7 @@ def test_completion_offers_commands_keys_and_values(talk: Open) -> None:
     terminal = talk()
 
     terminal.send("/prof")
-    terminal.wait_for("profile  Keep what this session is set to")
+    terminal.wait_for("profile  Save this session's settings as a")
     terminal.send(CTRL_C)
     terminal.send("/set reasoning.eff")
     terminal.wait_for(" reasoning.effort")
@@ -417,7 +417,7 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     again = talk("--continue")
     again.wait_for("First answer.")
     assert "> One" in again.text
-    assert "the last message has no whole answer" in again.text
+    assert "the last message has no complete answer" in again.text
     assert "Thought for" in again.text
     again.send(f"Three{ENTER}")
     again.wait_for("Third answer.")
@@ -475,7 +475,7 @@ def test_a_chat_without_a_model_says_what_to_do(command: Command, referee: Refer
         ("/export kept.md", "to kept.md"),
         ("/sessions", "turns"),
         ("/resume nobody", "there is no session"),
-        ("/help", "Ask the last message again"),
+        ("/help", "Send the last message again"),
         ("/nonsense", "there is no command /nonsense"),
     ],
 )

@@ -93,6 +93,6 @@ def test_what_was_erased_is_no_obstacle(chat: Chat, referee: Referee, capsys: Ca
 
     shown = capsys.readouterr()
     assert "One." not in shown.out
-    assert "nothing was asked yet" in shown.err
+    assert "there is no message yet" in shown.err
     assert "there is no reasoning yet" in shown.err
     assert "unexpected" not in shown.err

@@ -172,5 +172,5 @@ def test_leaving_says_how_to_go_on_and_an_answer_is_copied(talk: Open, referee: 
     terminal.send("exit\r")
     assert 0 == terminal.wait_for_end()
     assert b"\x1b]52;c;WWVzLg==\x07" in terminal.received
-    assert "--session talk` goes on here" in " ".join(terminal.text.split())
+    assert "--session talk` continues this session" in " ".join(terminal.text.split())
     assert 1 == len(referee.requests)

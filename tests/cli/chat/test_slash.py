@@ -43,7 +43,7 @@ def test_reasoning_by_hand_is_kept_and_sent_to_nobody(chat: Chat, referee: Refer
     say(chat, "One.", "/reasoning It is the linker's fault.", "Two.", "/reasoning")
 
     said = capsys.readouterr().err
-    assert ("kept as reasoning" in said, "usage: /reasoning TEXT" in said) == (True, True)
+    assert ("stored as reasoning" in said, "usage: /reasoning TEXT" in said) == (True, True)
     thoughts = [commit.value for commit in chat.session.log(kinds=["reasoning"]) if not commit.response]
     assert [ThinkingBlock("It is the linker's fault.", source_field="parsed")] == thoughts
     assert "linker" not in str(referee.requests[-1].body)
@@ -316,7 +316,7 @@ def test_a_fork_goes_on_in_a_session_of_its_own(chat: Chat, referee: Referee, ca
     assert "talk" == chat.session.name
     assert 1 == len(chat.session.log(kinds=("user",)))
     assert 3 == len(messages(referee))
-    assert "session other, as talk was; /resume talk goes back" in capsys.readouterr().out
+    assert "session other, a copy of talk; /resume talk goes back" in capsys.readouterr().out
 
 
 def test_retry_asks_the_last_message_again_on_a_new_branch(chat: Chat, referee: Referee, capsys: Caught) -> None:
@@ -347,7 +347,7 @@ def test_retry_and_edit_want_a_message(chat: Chat, capsys: Caught) -> None:
     told = capsys.readouterr().err
     say(chat, "One.", "/edit", "/retry now")
 
-    assert 2 == told.count("nothing was asked yet")
+    assert 2 == told.count("there is no message yet")
     refused = capsys.readouterr().err
     assert "usage: /edit TEXT" in refused
     assert "usage: /retry" in refused
@@ -557,7 +557,7 @@ def test_new_begins_another_session_at_the_same_place(chat: Chat, referee: Refer
     assert {"talk", "other"} == {info.name for info in chat.store.sessions()}
     shown = capsys.readouterr().err
     assert "session other; /resume chat-" in shown
-    assert "there is a session talk already" in shown
+    assert "session talk exists already" in shown
 
 
 def test_the_system_prompt_is_shown_and_changed(chat: Chat, referee: Referee, capsys: Caught) -> None:

@@ -77,7 +77,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(bare: Command, na
     """Other programs could read it there."""
     done = bare("keys", "set", name, SECRET)
     assert 2 == done.code
-    assert "never given on the command line" in done.err
+    assert "not taken from the command line" in done.err
     assert SECRET not in done.out + done.err
 
 
@@ -87,7 +87,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(bare: Command, na
         (("set", SECRET), "no endpoint of this name"),
         (("remove", SECRET), "no endpoint of this name"),
         (("set", "deepsek"), "no endpoint 'deepsek'\n  - did you mean deepseek?"),
-        (("set", "unknown"), "has no name for its key"),
+        (("set", "unknown"), "has no variable for its key"),
         (("set", "deepseek"), "the key for DEEPSEEK_API_KEY is empty"),
         (("remove", "deepseek"), "no key DEEPSEEK_API_KEY is kept"),
     ],
@@ -124,7 +124,7 @@ def test_what_is_missing_names_the_command(bare: Command, referee: Referee) -> N
 def test_the_environment_wins_and_says_so(bare: Command) -> None:
     """A key that is kept beside one in the environment is not the one that is used."""
     done = bare("keys", "set", "deepseek", stdin=SECRET.encode(), DEEPSEEK_API_KEY="of-the-environment")
-    assert "the environment has DEEPSEEK_API_KEY too, and wins" in done.err
+    assert "the environment has DEEPSEEK_API_KEY too, which takes precedence" in done.err
     assert "environment" == bare("keys", "list", "--json", DEEPSEEK_API_KEY="x" * 9).json[0]["in"]
     removed = bare("keys", "remove", "deepseek", DEEPSEEK_API_KEY="of-the-environment")
     assert "the environment has DEEPSEEK_API_KEY still" in removed.err

@@ -23,7 +23,7 @@ def test_the_models_of_an_endpoint_are_listed(line: Inside) -> None:
     assert {row.id: BOOK.served(row.id) for row in BOOK.endpoints() if BOOK.served(row.id)} == every
     assert BOOK.served("anthropic")[0] in line("models", "anthropic").out
     assert 2 == line("models", "nosuch").code
-    assert "none is known" in line("models", "unknown").out
+    assert "no model is known" in line("models", "unknown").out
 
 
 def test_a_model_that_is_not_said_is_one_of_the_endpoint(line: Inside) -> None:

@@ -23,7 +23,7 @@ def test_without_a_terminal_it_wants_yes(command: Command, referee: Referee) -> 
     assert "at most 20 requests" in done.err
     assert "4096 tokens of output" in done.err
     assert "price: unknown" in done.err
-    assert "say --yes" in done.err
+    assert "add --yes" in done.err
 
 
 @pytest.mark.parametrize(("answer", "code", "sends"), [(b"n\n", 1, False), (b"y\n", 0, True)])
@@ -37,7 +37,7 @@ def test_on_a_terminal_it_asks(command: Command, referee: Referee, answer: bytes
     os.close(master)
 
     assert (code, sends) == (done.returncode, referee.requests != [])
-    assert b"Go on? [y/N]" in done.stderr
+    assert b"Continue? [y/N]" in done.stderr
 
 
 def test_the_row_is_printed_with_its_evidence(command: Command, referee: Referee) -> None:
@@ -84,7 +84,7 @@ def test_json_has_everything(command: Command, referee: Referee) -> None:
     assert "refused without it (400)" == said["evidence"]["open_turn"]
     assert "guard" in said["not_probed"]
     assert {"name", "says", "accepted", "status", "text", "input"} == said["outcomes"][0].keys()
-    assert "it demands what the row deepseek-v4 says" in told.err
+    assert "it requires what the row deepseek-v4 says" in told.err
 
 
 def test_without_reasoning_nothing_is_saved(command: Command, referee: Referee) -> None:

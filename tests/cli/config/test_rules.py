@@ -31,8 +31,8 @@ def test_an_update_is_shown_kept_listed_and_taken_back(inside: Inside, file: Pat
     before = inside("endpoints", "vllm", "--json").json
     unasked = inside("rules", "update", str(file))
     assert 2 == unasked.code
-    assert "--yes does it without being asked" in unasked.err
-    assert "say --yes with it" in inside("rules", "update", str(file), "--json").err
+    assert "needs confirmation, and there is no terminal to ask on: add --yes" in unasked.err
+    assert "--json cannot ask for confirmation: add --yes" in inside("rules", "update", str(file), "--json").err
     assert [] == inside("rules", "list", "--json").json
 
     shown = inside("rules", "update", str(file), "--yes")

@@ -120,7 +120,7 @@ def test_commands_that_repair_a_file_run_on_a_bad_one(command: Command, line: tu
     assert "sk-live" not in done.out + done.err
     if line[:1] != ("get",):
         assert "reasoning.effort: cannot be a text of 24 characters" in done.err
-        assert "`thinkback settings unset reasoning.efort` takes it out" in done.err
+        assert "`thinkback settings unset reasoning.efort` removes it" in done.err
 
 
 def test_a_bad_value_is_replaced_and_a_misspelt_key_taken_out(command: Command) -> None:

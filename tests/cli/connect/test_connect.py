@@ -182,7 +182,7 @@ def test_a_file_that_went_meanwhile_is_made_and_removed(inside: Inside) -> None:
             b"\nmodel_providers = { a = {} }",
             "line 2: model_providers is no table with lines",
         ),
-        ("codex", ".codex/config.toml", b"[[model_providers]]\na = 1", "this form cannot be changed"),
+        ("codex", ".codex/config.toml", b"[[model_providers]]\na = 1", "this form cannot be edited"),
         ("aider", ".aider.conf.yml", b"a: 1\n- model\n", "line 2: a key and a colon are expected"),
         ("aider", ".aider.conf.yml", b"model: |\n  x\n", "line 1: model is written in a form"),
         ("aider", ".aider.conf.yml", b"model: a\nmodel: b\n", "line 2: the key model stands here and on line 1"),
@@ -287,8 +287,8 @@ def test_no_key_is_written_into_a_repository(inside: Inside, agent: str, mark: s
         (("codex", "--undo", "--write"), {}, "--undo takes no other option"),
         (("opencode",), {}, "needs --model"),
         (("crewai", "--model", "deepseek/x"), {}, "stands before / as a provider"),
-        (("pi", "--model", "$(x)"), {}, "characters that agents read"),
-        (("pi", "--model", "fast"), {"THINKBACK_KEY": "!touch x"}, "no key of a gateway has"),
+        (("pi", "--model", "$(x)"), {}, "characters that agents misread"),
+        (("pi", "--model", "fast"), {"THINKBACK_KEY": "!touch x"}, "no gateway key has"),
         (("codex", "--key", "NOT_THERE"), {}, "there is no key NOT_THERE"),
         (("codex", "--key", KEY), {}, "a key goes by the name of an environment variable"),
         (("codex", "--gateway", f"http://a:{FOREIGN}@h"), {}, "must be like http://127.0.0.1:8484"),
@@ -350,7 +350,7 @@ def test_a_byte_order_mark_and_no_key_do(inside: Inside) -> None:
     path.parent.mkdir()
     path.write_bytes(b"\xef\xbb\xbf{}")
     shown = inside("connect", "claude-code", "--write", THINKBACK_KEY="")
-    assert "this does for a gateway with --no-auth" in shown.err
+    assert "these settings work only with a gateway that runs with --no-auth" in shown.err
     assert path.read_bytes().startswith(b"\xef\xbb\xbf{\n")
     assert {"ANTHROPIC_BASE_URL": "http://127.0.0.1:8484", "ANTHROPIC_AUTH_TOKEN": "none"} == json.loads(
         path.read_text(encoding="utf-8-sig")

@@ -57,7 +57,7 @@ def test_what_a_change_voids_is_said_first(opaque: Command, change: tuple[str, s
     target = of_kind(opaque, "assistant").hash
     before = history(opaque)
     asked = opaque(change[0], target, change[1])
-    assert (2, True) == (asked.code, "--yes does it without being asked" in asked.err)
+    assert (2, True) == (asked.code, "add --yes" in asked.err)
     for kind in ("signature", "encrypted"):
         assert f"voids the {kind} of" in asked.err
     assert before == history(opaque)

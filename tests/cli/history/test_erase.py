@@ -13,7 +13,7 @@ def test_a_session_is_deleted(talked: Command) -> None:
     """After a yes; a dry run changes nothing."""
     assert "would be erased" in talked("delete", "talk", "--dry-run").out
     unasked = talked("delete", "talk")
-    assert (2, True) == (unasked.code, "--yes does it without being asked" in unasked.err)
+    assert (2, True) == (unasked.code, "add --yes" in unasked.err)
     declined = talked("delete", "talk", "--json", stdin=b"n\n")
     assert (1, "nothing was changed") == (declined.code, declined.json["error"]["message"])
     assert 0 == talked("delete", "talk", "--yes").code

@@ -117,7 +117,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                         resume.show(chat)
                 code = loop.run(chat)
                 if reader.is_live and chat.session.log():
-                    terminal.note(f"{hints.command('chat', session=chat.session.name)} goes on here")
+                    terminal.note(f"{hints.command('chat', session=chat.session.name)} continues this session")
     sys.exit(code)
 
 

@@ -40,7 +40,7 @@ class News:
         """Show what came since; whether there was anything."""
         commits = chat.session.log()
         if self._last and all(commit.hash != self._last for commit in reversed(commits)):
-            terminal.note("the branch was pointed elsewhere by another process; it ends so now:")
+            terminal.note("another process moved the branch; it now ends with:")
             resume.show(chat, 1)
             self._mark(commits)
             return True

@@ -58,7 +58,9 @@ def show(chat: Chat, turns: int = TURNS) -> None:
     terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
     draw(chat, commits, commits[first:])
     if _is_unanswered(chat, commits):
-        terminal.note("the last message has no whole answer: the program that asked was ended; /retry asks again")
+        terminal.note(
+            "the last message has no complete answer: the program that sent it stopped; /retry sends it again"
+        )
 
 
 def _is_unanswered(chat: Chat, commits: Sequence[Commit]) -> bool:

@@ -95,9 +95,9 @@ def _keeps_key(chat: Chat) -> bool:
     names = chat.session.target.endpoint.auth.env
     if not (chat.reader.is_live and names) or keys.find(names) is not None:
         return False
-    said = chat.reader.ask(f"{names[0]} (kept on this machine; Enter for none): ", secret=True).strip()
+    said = chat.reader.ask(f"{names[0]} (stored on this machine; Enter for none): ", secret=True).strip()
     if said:
-        terminal.note(f"{names[0]} is kept in {keys.keep(names[0], said)}")
+        terminal.note(f"{names[0]} is stored in {keys.keep(names[0], said)}")
     return bool(said)
 
 

@@ -104,7 +104,7 @@ def _key_text(endpoint: Endpoint) -> str:
         return f"key: {variable} is set"
     sign_in = _SIGN_INS.get(endpoint.auth.scheme)
     needed = f"not set: signs in to {sign_in}" if sign_in else "optional" if endpoint.auth.optional else "not set"
-    return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it wants one"
+    return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it needs one"
 
 
 def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from thinkback.errors import NotFoundError, SettingError
 if TYPE_CHECKING:
     from thinkback.rules import Rulebook
 
-_TYPED = "a key is never given on the command line, where other programs can read it: it is asked for, or piped in"
+_TYPED = "a key is not taken from the command line, where other programs can read it: type it when asked, or pipe it in"
 
 
 @click.group("keys", short_help="Store, list and remove keys.")
@@ -46,9 +46,9 @@ def set_command(name: str, rest: tuple[str, ...], in_keyring: bool, as_json: boo
     key = click.prompt(f"key {variable}", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
     file = keys.keep(variable, key, in_keyring=in_keyring)
     where = "the system's keyring" if in_keyring else terminal.clean(str(file))
-    terminal.tell({"name": variable, "in": where}, f"{variable} is kept in {where}", as_json=as_json)
+    terminal.tell({"name": variable, "in": where}, f"{variable} is stored in {where}", as_json=as_json)
     if os.environ.get(variable):
-        terminal.note(f"the environment has {variable} too, and wins")
+        terminal.note(f"the environment has {variable} too, which takes precedence")
 
 
 @keys_command.command("list")
@@ -71,7 +71,7 @@ def list_command(as_json: bool) -> None:
     for line in terminal.table([(name, where, ", ".join(users.get(name, []))) for name, where in found.items()]):
         terminal.out(line)
     if not found:
-        terminal.note("no keys: `thinkback keys set ENDPOINT` keeps one")
+        terminal.note("no keys: `thinkback keys set ENDPOINT` stores one")
 
 
 @keys_command.command("remove")
@@ -103,8 +103,8 @@ def _variable(name: str) -> str:
         return name
     if not names:
         raise SettingError(
-            f"{name} has no name for its key",
-            next_actions=("take one of your own, like WORK_KEY", "and say it with --key-env or in a profile"),
+            f"{name} has no variable for its key",
+            next_actions=("choose a name of your own, like WORK_KEY", "and give it with --key-env or in a profile"),
         )
     return names[0]
 
@@ -123,7 +123,7 @@ def _no_endpoint(name: str) -> NotFoundError:
         next_actions=(
             *(f"did you mean {match}?" for match in close),
             "`thinkback endpoints` lists endpoints",
-            "a name of your own for a key is written in capitals, like WORK_KEY",
+            "write a key's name of your own in capitals, like WORK_KEY",
         ),
     )
 

@@ -29,4 +29,4 @@ def models_command(endpoint: str | None, as_json: bool) -> None:
     pen = terminal.pen(sys.stdout)
     for id, names in known.items():
         terminal.out(pen(id, "bold"))
-        terminal.out(terminal.wrap(", ".join(names) or "none is known; name one with --model", 2))
+        terminal.out(terminal.wrap(", ".join(names) or "no model is known; name one with --model", 2))

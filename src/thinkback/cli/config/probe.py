@@ -91,15 +91,15 @@ def probe_command(endpoint: str, model: str, **given: Any) -> None:
     else:
         terminal.out(_text(prepared, result).rstrip("\n"))
     if silent:
-        terminal.note("no reasoning came; where the model has to be told to reason, --param KEY=VALUE does it")
+        terminal.note("no response had reasoning; if the model must be told to reason, use --param KEY=VALUE")
         if given["save"]:
-            terminal.complain("nothing was saved: what came without reasoning shows no demands")
+            terminal.complain("nothing was saved: responses without reasoning show no requirements")
             sys.exit(exits.FAILED)
-    terminal.note(f"saved in {saved}" if saved else "not saved: --save puts the row into a rule file of yours")
+    terminal.note(f"saved in {saved}" if saved else "not saved: --save saves the row in your own rule files")
     place = prepared.target.endpoint
     if saved and prepared.target.base_url != place.base_url:
         apart = "`thinkback probe NEW-NAME --base-url URL --model NAME`"
-        terminal.note(f"it holds for {place.id} at every address; {apart} keeps it apart")
+        terminal.note(f"the row applies to {place.id} at every address; for a row of its own run {apart}")
 
 
 def _dialect(name: str) -> str:
@@ -148,19 +148,19 @@ def _tell_cost(prepared: Prepared, price: tuple[float, float] | None) -> None:
     )
     terminal.note(f"  and at most {limit} tokens of output: {requests * limit} in all, usually a small part of that")
     if price is None:
-        terminal.note("  price: unknown (--price IN,OUT tells it)")
+        terminal.note("  price: unknown (set it with --price IN,OUT)")
     else:
         # the reasoning of two answers goes back
         worst = requests * ((ROUGHLY + 2 * limit) * price[0] + limit * price[1]) / _MILLION
-        terminal.note(f"  price: at most {worst:.2f}, if every answer were as long as it may be")
+        terminal.note(f"  price: at most {worst:.2f}, if every answer reaches the limit")
 
 
 def _confirm(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError("it costs money, and nobody can be asked here: say --yes")
-    confirm("Go on?")
+        raise click.UsageError("a probe costs money and needs confirmation: run it on a terminal, or add --yes")
+    confirm("Continue?")
 
 
 def _tell_ask(ask: Ask) -> None:
@@ -191,7 +191,7 @@ def _tell_differences(prepared: Prepared, result: Result) -> None:
     for found in probed.differences:
         terminal.note(f"{found.key}: {_plain(found.known)} in {rule.id}, {_plain(found.probed)} here: {found.evidence}")
     if not probed.differences:
-        terminal.note(f"it demands what the row {rule.id} says")
+        terminal.note(f"it requires what the row {rule.id} says")
     if probed.inherited:
         terminal.note(f"not probed, taken from {rule.id}: {', '.join(probed.inherited)}")
     terminal.note()

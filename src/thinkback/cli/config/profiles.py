@@ -93,7 +93,7 @@ def save_command(name: str, as_json: bool, **given: Any) -> None:
 
     is_said = any(map(_is_typed, (*PLACE, "settings", "targets")))
     if is_said and given["session"]:
-        raise click.UsageError("--session saves what the session is set to; say nothing else with it")
+        raise click.UsageError("--session saves the session's own settings: give no other option with it")
     profile = _said(given) if is_said else _of_session(given["db"], given["session"])
     file = str(files.write(name, profile))
     terminal.tell({"name": name, "file": file}, f"saved in {terminal.clean(file)}", as_json=as_json)
@@ -122,7 +122,7 @@ def default_command(names: tuple[str, ...], is_none: bool, as_json: bool) -> Non
     from thinkback.session.profiles import files
 
     if names and is_none:
-        raise click.UsageError("--none goes without names")
+        raise click.UsageError("--none takes no NAMES")
     if names or is_none:
         path = str(files.make_default(names))
         text = f"{', '.join(names) or 'none'}, in {terminal.clean(path)}"

@@ -46,15 +46,15 @@ def update_command(file: Path, yes: bool, db: str, as_json: bool) -> None:
         _show(prepared, concerned)
     if not any(row.is_new or row.fields for row in prepared.changes):
         told = {"file": None, **_as_json(prepared, concerned)}
-        terminal.tell(told, "nothing changes, and nothing was kept", as_json=as_json)
+        terminal.tell(told, "the update changes nothing and was not stored", as_json=as_json)
         return
     if not yes:
         if as_json:
-            raise click.UsageError("--json shows nothing before it asks: say --yes with it")
+            raise click.UsageError("--json cannot ask for confirmation: add --yes")
         confirm("Keep this update?")
     path = rule_updates.keep(prepared.text)
     told = {"file": str(path), **_as_json(prepared, concerned)}
-    terminal.tell(told, "in force; `thinkback rules undo` takes it back", as_json=as_json)
+    terminal.tell(told, "in force; `thinkback rules undo` undoes it", as_json=as_json)
 
 
 @rules_command.command("list")
@@ -84,7 +84,7 @@ def undo_command(as_json: bool) -> None:
     from thinkback.session.config import rule_updates
 
     path = str(rule_updates.undo())
-    terminal.tell({"file": path}, f"taken back: {terminal.clean(path)} is deleted", as_json=as_json)
+    terminal.tell({"file": path}, f"undone: {terminal.clean(path)} is deleted", as_json=as_json)
 
 
 def _show(prepared: Prepared, concerned: list[str]) -> None:
@@ -161,7 +161,7 @@ def _sessions(db: str) -> Iterator[tuple[str, str, str]]:
                     place = destination_of(store, info, store.commits(info.id), Destination())
                     yield f"session {info.name}", place.endpoint, place.model
     except ThinkbackError as error:
-        terminal.note(f"sessions were not looked at: {error.message}")
+        terminal.note(f"sessions were not checked: {error.message}")
 
 
 def _as_json(prepared: Prepared, concerned: list[str]) -> dict[str, Any]:

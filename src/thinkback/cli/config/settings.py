@@ -155,7 +155,7 @@ def unset_command(key: str, as_json: bool) -> None:
 def _tell_faults(faults: Sequence[RuleFileError]) -> None:
     """Report the entries of the settings file that do not hold, and how to take them out."""
     for fault in faults:
-        terminal.complain(f"{fault.message}\n  - `thinkback settings unset {fault.details['key']}` takes it out")
+        terminal.complain(f"{fault.message}\n  - `thinkback settings unset {fault.details['key']}` removes it")
 
 
 def _found(endpoint: str, model: str, session: str, db: str) -> dict[str, Effect]:
@@ -178,9 +178,7 @@ def _found(endpoint: str, model: str, session: str, db: str) -> dict[str, Effect
         except ThinkbackError as error:
             if SETTING not in values:
                 raise
-            terminal.complain(
-                f"{error.message}\n  - `thinkback settings unset {SETTING}` takes the default profile out"
-            )
+            terminal.complain(f"{error.message}\n  - `thinkback settings unset {SETTING}` removes the default profile")
     left = {key: value for key, value in values.items() if key != SETTING}
     with thinkback.open(":memory:", settings=left) as store:
         return dict(opened(store, "settings", given).effects)

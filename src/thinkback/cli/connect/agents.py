@@ -96,7 +96,7 @@ _CLAUDE_CODE = Agent(
     ),
     variable="ANTHROPIC_AUTH_TOKEN",
     beside=("ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
-    without_model="it asks for Anthropic's own names (claude-*): give the gateway an alias for them, or --model here",
+    without_model="it requests Anthropic's model names (claude-*): give the gateway aliases for them, or use --model",
 )
 
 _CODEX = Agent(
@@ -121,8 +121,8 @@ _CODEX = Agent(
             ("model_providers", "thinkback"),
         ),
     ),
-    notes=("a profile that names a model_provider of its own still leads there",),
-    without_model="it asks for OpenAI's own names (gpt-*): give the gateway an alias for them, or --model here",
+    notes=("a profile with a model_provider of its own still uses that provider",),
+    without_model="it requests OpenAI's model names (gpt-*): give the gateway aliases for them, or use --model",
 )
 
 _OPENCODE = Agent(
@@ -150,7 +150,7 @@ _OPENCODE = Agent(
     ),
     needs_model=True,
     beside=("OPENCODE_CONFIG_CONTENT",),
-    notes=("an opencode.json of the project wins over this file",),
+    notes=("an opencode.json of the project takes precedence over this file",),
 )
 
 _PI = Agent(
@@ -212,10 +212,10 @@ _GEMINI_CLI = Agent(
         "GEMINI_MODEL",
     ),
     notes=(
-        "it reads one .env: one of the project, or of a directory above it, is read in place of this one",
+        "it reads only one .env file: one in the project, or in a directory above it, replaces this one",
         "it refuses an http address that is not of this machine",
     ),
-    without_model="it asks for Google's own names (gemini-*): give the gateway an alias for them, or --model here",
+    without_model="it requests Google's model names (gemini-*): give the gateway aliases for them, or use --model",
 )
 
 _QWEN_CODE = Agent(
@@ -263,7 +263,7 @@ _AIDER = Agent(
     variable="OPENAI_API_KEY",
     needs_model=True,
     beside=("AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY", "AIDER_MODEL"),
-    notes=("a .aider.conf.yml or .env of the repository or the working directory wins over this file",),
+    notes=("a .aider.conf.yml or .env of the repository or the working directory takes precedence over this file",),
 )
 
 _CREWAI = Agent(

@@ -112,7 +112,7 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
     if changed and not write:
         terminal.note(f"nothing was written: {hints.command('connect', agent)} with --write writes it")
     if changed and write:
-        terminal.note(f"{hints.command('connect --undo', agent)} takes it back")
+        terminal.note(f"{hints.command('connect --undo', agent)} undoes it")
 
 
 def _access(row: Agent, agent: str, gateway: str, key_name: str, model: str) -> Access:
@@ -126,12 +126,12 @@ def _access(row: Agent, agent: str, gateway: str, key_name: str, model: str) -> 
         raise keys.missing(name)
     if key is not None and not _PLAIN_KEY.fullmatch(key):
         raise SettingError(
-            f"the key {name} has characters that no key of a gateway has: an agent may read them as something else",
+            f"the key {name} contains characters that no gateway key has: an agent may misread them",
             next_actions=("`thinkback gateway keys create NAME` makes a key",),
         )
     if model and not _PLAIN_NAME.fullmatch(model):
         raise SettingError(
-            f"the alias {model!r} has characters that agents read as something else",
+            f"the alias {model!r} contains characters that agents misread",
             next_actions=("give the gateway an alias of letters, digits and . _ : / @ + -",),
         )
     if row.needs_model and not model:
@@ -175,7 +175,8 @@ def _configured() -> str:
     host, port = str(server.get("host", "127.0.0.1")).strip("[]"), server.get("port", 8484)
     if port == 0:
         raise SettingError(
-            f"{file} lets the gateway take a free port each time", next_actions=("give the address with --gateway",)
+            f"{file} sets port 0, so the gateway picks a free port at each start",
+            next_actions=("give the address with --gateway",),
         )
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -262,7 +263,7 @@ def _remarks(row: Agent, access: Access, held: Sequence[Path]) -> Iterator[str]:
     if access.is_keyed:
         yield f"the key is {access.variable}, {ending(access.key)}"
     else:
-        yield f"there is no key {access.variable}: this does for a gateway with --no-auth"
+        yield f"there is no key {access.variable}: these settings work only with a gateway that runs with --no-auth"
     for path in held:
         variable = row.variable or access.variable
         yield (
@@ -273,7 +274,7 @@ def _remarks(row: Agent, access: Access, held: Sequence[Path]) -> Iterator[str]:
         yield f"no --model was given: {row.without_model}"
     host = urlsplit(access.root).hostname
     if access.root.startswith("http:") and host not in _LOOPBACK:
-        yield f"{access.root} is not encrypted: the key and everything that is said go there readably"
+        yield f"{access.root} is not encrypted: the key and all messages are sent there in clear text"
     for name in (name for name in row.beside if os.environ.get(name)):
         yield f"the environment has {name}, which {row.title} reads as well"
     yield from row.notes
@@ -287,7 +288,7 @@ def _undo(agent: str, row: Agent, places: Sequence[Path]) -> None:
     """Take back what is recorded for each file; all of it, or nothing where a line of ours was changed."""
     plans = [plan for file, path in zip(row.files, places, strict=True) if (plan := _undoing(agent, path, file))]
     if not plans:
-        terminal.out(f"nothing of {row.title} was written by this command, or it was taken back")
+        terminal.out(f"nothing of {row.title} was written by this command, or it was undone already")
         return
     secrets = {str(one.value) for plan in plans if plan.record for one in plan.record.changes if one.is_secret}
     for plan in plans:
@@ -298,7 +299,7 @@ def _undo(agent: str, row: Agent, places: Sequence[Path]) -> None:
         if plan.is_change:
             files.replace(plan.path, plan.after, plan.mode, plan.before.data)
         files.forget(agent, plan.path)
-        terminal.out(f"{'taken back' if plan.after is not None else 'removed'}: {plan.path}")
+        terminal.out(f"{'undone' if plan.after is not None else 'removed'}: {plan.path}")
 
 
 def _undoing(agent: str, path: Path, file: File) -> Plan | None:
@@ -309,8 +310,8 @@ def _undoing(agent: str, path: Path, file: File) -> Plan | None:
     before, original = files.read(path), record.original
     if before.data is None and original.data is not None:
         raise SettingError(
-            f"{path} is gone: there is nothing to take back",
-            next_actions=(f"as it was it is kept at {files.original_of(agent, path)}",),
+            f"{path} is gone: there is nothing to undo",
+            next_actions=(f"its original is stored at {files.original_of(agent, path)}",),
         )
     if before.data is None or _digest(before.data) == record.written:
         return Plan(path, before, original.data, original.mode, None)
@@ -335,9 +336,9 @@ def _changed(agent: str, path: Path, data: Mapping[str, object], changes: Sequen
         lines.append(f"  -{change.name} = {written}\n  +{change.name} = {there}")
     listed = "\n".join(lines)
     backup = files.original_of(agent, path)
-    aside = f"the file as it was is kept at {backup}" if backup.exists() else "or remove the lines by hand"
+    aside = f"the original file is stored at {backup}" if backup.exists() else "or remove the lines by hand"
     return SettingError(
-        f"{path}: what was written was changed since, so nothing was taken back\n{listed}",
+        f"{path}: the written settings were changed since, so nothing was undone\n{listed}",
         details={"file": str(path), "keys": [change.name for change in changes]},
-        next_actions=("put back what was written, and run it again", aside),
+        next_actions=("restore the written settings, and run the command again", aside),
     )

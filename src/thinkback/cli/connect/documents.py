@@ -183,7 +183,7 @@ def _check(format: Format, before: str, after: str, wanted: object) -> None:
     if not is_right:
         at = next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before))
         raise Damaged(
-            line_of(before, min(at, len(before))), "this form cannot be changed without changing more than ours"
+            line_of(before, min(at, len(before))), "this form cannot be edited without changing other settings"
         )
 
 

@@ -26,7 +26,7 @@ _LARGEST = 4 << 20
 _VERSION = 1
 _MARKS = (".git", ".hg", ".jj", ".svn")
 _BOM = b"\xef\xbb\xbf"
-_AWAY = "name the real file by the agent's own variable, or change the file by hand"
+_AWAY = "set the agent's own variable to the real file, or edit the file by hand"
 
 
 class Found(NamedTuple):
@@ -93,7 +93,9 @@ def replace(path: Path, data: bytes | None, mode: int, expected: bytes | None) -
     """Put ``data`` in place of the file, or remove it (``None``), where it is still what was ``expected``."""
     with _folder(path, make=True) as folder:
         if _read(path, folder).data != expected:
-            raise SettingError(f"{path} was changed meanwhile: nothing was written", next_actions=("run it again",))
+            raise SettingError(
+                f"{path} was changed meanwhile: nothing was written", next_actions=("run the command again",)
+            )
         name = _name(path.name, path, folder)
         if data is None:
             os.unlink(name, dir_fd=folder)
@@ -135,8 +137,8 @@ def kept(agent: str, path: Path) -> Record | None:
         return Record(changes, str(said["written"]), Found(original, int(said["mode"])))
     except (ValueError, KeyError, TypeError):
         raise SettingError(
-            f"{place} cannot be read: what was written to {path} is not known",
-            next_actions=(f"take it back by hand, then remove {place}",),
+            f"{place} cannot be read, so it is not known what was written to {path}",
+            next_actions=(f"undo the change by hand, then remove {place}",),
         ) from None
 
 

@@ -146,12 +146,12 @@ def _do(
     if not dry_run and erasure.commits:
         if not yes:
             _tell(erasure)
-            confirm("This cannot be taken back. Erase it?")
+            confirm("This cannot be undone. Erase it?")
         erasure = erase(False)
     elif not dry_run:
         erasure = erase(False)
     if not erasure.commits and nobody:
-        raise NotFoundError(nobody, next_actions=("a name counts as it was given, letter by letter",))
+        raise NotFoundError(nobody, next_actions=("names are compared letter by letter",))
     if as_json:
         import msgspec
 
@@ -167,8 +167,8 @@ def _do(
     if file and not dry_run and os.path.isfile(file):
         size = os.path.getsize(file) / 1_000_000
         terminal.note(
-            f"the log's file keeps its size ({size:,.1f} MB), and what comes next is stored in the room: "
-            f"`sqlite3 {shlex.quote(file)} VACUUM` makes it smaller while nobody uses it"
+            f"the log's file keeps its size ({size:,.1f} MB) and reuses the freed space: "
+            f"`sqlite3 {shlex.quote(file)} VACUUM` shrinks it while no program uses it"
         )
     if dry_run:
         _tell(erasure)

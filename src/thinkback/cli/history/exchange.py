@@ -185,13 +185,11 @@ def import_command(
         return
     for session in done.sessions:
         made = "new" if session.made else "was here"
-        elsewhere = f", its own way here: {', '.join(session.elsewhere)}" if session.elsewhere else ""
+        elsewhere = f", with own commits here on: {', '.join(session.elsewhere)}" if session.elsewhere else ""
         told = f"{session.name}: {terminal.plural(session.commits, 'commit')} added, {made}{elsewhere}"
         terminal.out(terminal.clean(told))
         if session.left_out:
-            terminal.note(
-                terminal.clean(f"{session.name}: settings that mean nothing here: {', '.join(session.left_out)}")
-            )
+            terminal.note(terminal.clean(f"{session.name}: unknown settings: {', '.join(session.left_out)}"))
 
 
 def _import_histories(

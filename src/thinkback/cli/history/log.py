@@ -65,7 +65,7 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
         else:
             print_sessions(store, shown)
     if len(shown) < len(found) and not (count or as_json):
-        terminal.note(f"the {_SHOWN} that were used last are shown, of {len(found)}: -n {len(found)} shows all")
+        terminal.note(f"the {_SHOWN} sessions used last are shown, of {len(found)}: -n {len(found)} shows all")
 
 
 def _tell_none(path: str) -> None:

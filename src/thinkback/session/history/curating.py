@@ -138,7 +138,7 @@ class Curator:
         if void:
             named = ", ".join(f"{kind} of {hash[:12]}" for hash, kind in void[:5])
             more = f" and {len(void) - 5} more" if len(void) > 5 else ""
-            warnings.warn(f"this voids what goes back to the provider: {named}{more}", stacklevel=outside())
+            warnings.warn(f"this voids opaque values that the provider gets back: {named}{more}", stacklevel=outside())
 
 
 def by_hand(conversation: Conversation) -> Curator:

@@ -36,7 +36,7 @@ def set_title(session: Session, text: str = "") -> str:
 def _written(conversation: Conversation, compiled: Compiled) -> str:
     said = [m for m in compiled.to_dicts() if m["role"] in ("user", "assistant") and m["content"]]
     if not said:
-        raise NotFoundError("nothing was said in the session yet, that a title could be of")
+        raise NotFoundError("the session has no messages yet to make a title from")
     beginning = "\n\n".join(f"{message['role']}: {str(message['content'])[:_MOST]}" for message in said[:2])
     configuration = conversation.current()
     configuration.target  # noqa: B018 - where nobody said where requests go, it raises what to do

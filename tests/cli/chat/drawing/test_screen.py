@@ -313,7 +313,7 @@ def test_what_happened_to_the_request_is_told(tmp_path: Path) -> None:
 
         assert "failing over: detail of failing_over\n" in play.text
         assert 7 == play.text.count("detail of")
-        assert "what comes is on branch detail of branched" in " ".join(play.text.split())
+        assert "the next commits go to branch detail of branched" in " ".join(play.text.split())
         assert "it broke" in play.text
 
 

@@ -54,7 +54,7 @@ def test_what_is_used_is_stored_by_day_month_and_in_all(tmp_path: Path) -> None:
             {"tokens": 100},
             429,
             30.0,
-            "100 tokens per day is spent .100 used.; it begins anew at 2026-12-01T",
+            "100 tokens per day is spent .100 used.; it resets at 2026-12-01T",
         ),
         ("month", {"reasoning": 30}, 429, 30.0, "30 reasoning tokens per month is spent"),
         ("total", {"tokens": 500, "reasoning": 7}, 403, None, "7 reasoning tokens in all is spent .30 used.$"),

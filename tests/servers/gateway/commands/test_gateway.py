@@ -90,13 +90,13 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
     missing = inside("gateway", "--check", "--config", str(file), M="m", T="short")
 
     assert (0, 0, 2) == (done.code, rightly.code, missing.code)
-    assert "keeps conversations in /srv/talk\n" in done.out
+    assert "stores conversations in /srv/talk\n" in done.out
     assert "upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" in done.out
-    assert "upstream house: has what it needs\n" in rightly.out
-    assert "model fast at deepseek/m: has what it needs\n" in done.out
+    assert "upstream house: ready\n" in rightly.out
+    assert "model fast at deepseek/m: ready\n" in done.out
     assert "model fast at azure/m: azure-openai has no fixed address" in done.out
     plain = inside("gateway", "--check")
-    assert f"no {inside.config / 'gateway.toml'}, so the defaults hold: nothing is wrong" in plain.out
+    assert f"no {inside.config / 'gateway.toml'}, so the defaults apply: nothing is wrong" in plain.out
     assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
     assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
 
@@ -143,7 +143,7 @@ def test_the_file_in_its_usual_place_is_taken(inside: Inside) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--host", "0.0.0.0"), "has no keys to ask for"),
+        (("--host", "0.0.0.0"), "and it has no keys"),
         (("--host", "0.0.0.0", "--no-auth"), "served on loopback alone"),
         (("--store", "postgresql://h/d"), "secrets.current"),
         (("--store", "postgresql://me:secret@h/d"), "a password never stands"),
@@ -231,7 +231,7 @@ def test_without_any_configuration_it_serves_and_ends(command: Command, referee:
     assert 0 == process.returncode
     assert "Traceback" not in errors
     stored = list(command.place.glob("**/gateway/default.db"))
-    assert f"  keeps conversations in {stored[0].parent}\n" == place
+    assert f"  stores conversations in {stored[0].parent}\n" == place
     assert "  endpoints with a key, for models ENDPOINT/MODEL: deepseek" in keyed
     assert 1 == len(stored)
     listed = command("sessions", "--db", str(stored[0]))

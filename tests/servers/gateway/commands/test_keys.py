@@ -155,7 +155,7 @@ def test_a_key_is_revoked_by_its_name_or_its_id(keys: Keys) -> None:
         (["create", "--set", "reasoning.efort=high"], "there is no setting 'reasoning.efort'"),
         (["create", "--per", "week"], "'week' is not one of 'day', 'month', 'total'"),
         (["create", "--tokens", "-1"], "-1 is not in the range"),
-        (["create", "--model", ""], "--model names what may be asked for"),
+        (["create", "--model", ""], "--model needs a pattern such as"),
         (["show", "nobody"], "there is no key 'nobody'"),
         (["revoke", "twice"], "2 keys are called 'twice'"),
     ],

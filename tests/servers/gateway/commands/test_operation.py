@@ -87,7 +87,7 @@ def test_a_check_reports_what_needs_a_person(inside: Inside, store: Path, monkey
 @pytest.mark.parametrize("wrong", ["another program's", "newer", "no file", "secret"])
 def test_a_check_fails_where_the_gateway_would_not_start(inside: Inside, store: Path, wrong: str) -> None:
     """A database that it cannot use, a place where it cannot write, a secret that others may read: exit code 2."""
-    said = {"another program's": "of another program", "newer": "has format 99", "secret": "used by others"}
+    said = {"another program's": "of another program", "newer": "has format 99", "secret": "read by other users"}
     if wrong == "secret":
         (store / "secret").write_text("s" * 40)
         (store / "secret").chmod(0o644)

@@ -50,7 +50,7 @@ def _take(chat: Chat, name: str) -> None:
         fresh.name(), endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key, app=name
     )
     chat.unnamed.append(chat.session.id)
-    terminal.note(f"apps do not share a conversation; /resume {session.name} goes back")
+    terminal.note(f"each app has its own conversations; /resume {session.name} goes back")
 
 
 def _names(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -59,4 +59,4 @@ def _names(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
     return () if before else (*(row.id for row in apps.listed()), NONE)
 
 
-ROWS = (Slash("app", APP, "List the apps, or begin with one; another app begins another session.", app, _names),)
+ROWS = (Slash("app", APP, "List the apps, or start a new session with one.", app, _names),)

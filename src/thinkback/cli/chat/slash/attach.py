@@ -49,7 +49,7 @@ def told(chat: Chat) -> str:
     """What is attached, and how to take it off."""
     if not chat.attached:
         return "nothing is attached"
-    return f"attached to the next message: {names(chat)}; /attach none takes it off"
+    return f"attached to the next message: {names(chat)}; /attach none removes it"
 
 
 def let_go(chat: Chat) -> None:
@@ -81,4 +81,4 @@ def _paths(before: Sequence[str], begun: str) -> Iterable[str]:
     return files(begun)
 
 
-ROWS = (Slash("attach", ATTACH, "Send images and files along with the next message.", attach, complete_path=_paths),)
+ROWS = (Slash("attach", ATTACH, "Attach images and files to the next message.", attach, complete_path=_paths),)

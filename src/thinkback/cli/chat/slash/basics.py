@@ -27,7 +27,7 @@ def help_(_chat: Chat, rest: str) -> None:
         return
     for line, _ in zip(terminal.table([(f"/{row.name}", row.help) for row in table().values()]), table(), strict=True):
         terminal.out(line)
-    terminal.note("/help COMMAND shows how it is used; // begins a message that begins with a slash")
+    terminal.note("/help COMMAND describes a command; type // to begin a message with a slash")
 
 
 def sessions(chat: Chat, rest: str) -> None:
@@ -37,7 +37,7 @@ def sessions(chat: Chat, rest: str) -> None:
 
 
 def resume_(chat: Chat, rest: str) -> None:
-    """Go on with another session."""
+    """Switch to another session."""
     (name,) = words(rest, "resume SESSION", 1, 1)
     resume.go_on(chat, name)
 
@@ -57,7 +57,7 @@ def _commands(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 ROWS = (
     Slash("sessions", "sessions", "List the sessions.", sessions),
-    Slash("resume", "resume SESSION", "Go on with another session.", resume_, _sessions),
-    Slash("help", "help [COMMAND]", "List the commands, or say how one is used.", help_, _commands),
-    Slash("quit", "quit", "Leave, also by exit; the session can be resumed.", quit_),
+    Slash("resume", "resume SESSION", "Switch to another session.", resume_, _sessions),
+    Slash("help", "help [COMMAND]", "List the commands, or describe one.", help_, _commands),
+    Slash("quit", "quit", "Leave the chat (also: exit); /resume continues the session later.", quit_),
 )

@@ -27,7 +27,7 @@ BRANCH = "branch [NAME [COMMIT]] | /branch --delete NAME"
 
 
 def branch(chat: Chat, rest: str) -> None:
-    """List the branches, make one and go on there, or forget one."""
+    """List the branches, create one and switch to it, or delete one."""
     branches = chat.session.branches
     match words(rest, BRANCH, most=2):
         case ["--delete", name]:
@@ -53,11 +53,11 @@ def fork(chat: Chat, rest: str) -> None:
     named = words(rest, "fork [NAME]", most=1)
     before = chat.session.name
     chat.session = chat.session.branches.fork(named[0] if named else None)
-    terminal.out(terminal.clean(f"session {chat.session.name}, as {before} was; /resume {before} goes back"))
+    terminal.out(terminal.clean(f"session {chat.session.name}, a copy of {before}; /resume {before} goes back"))
 
 
 def retry(chat: Chat, rest: str) -> None:
-    """Ask the last message again, on a new branch."""
+    """Send the last message again, on a new branch."""
     words(rest, "retry", most=0)
     if _is_news(chat):
         return
@@ -92,7 +92,7 @@ def _is_news(chat: Chat) -> bool:
     if not chat.news.tell(chat):
         return False
     chat.code = exits.BUSY
-    terminal.note("nothing was asked: say it again to go on from there")
+    terminal.note("nothing was sent: repeat it to continue from here")
     return True
 
 
@@ -103,7 +103,7 @@ def _last_message(chat: Chat) -> tuple[Commit, Message]:
         message = curation.value(commit)
         if isinstance(message, Message):
             return commit, message
-    raise NotFoundError("nothing was asked yet", next_actions=("say something first",))
+    raise NotFoundError("there is no message yet", next_actions=("send a message first",))
 
 
 def _prompt(message: Message) -> Prompt:
@@ -149,10 +149,10 @@ def _others(chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 
 ROWS = (
-    Slash("branch", BRANCH, "List the branches, make one and go on there, or forget one.", branch, _names),
-    Slash("switch", "switch NAME", "Go on with another branch; - is the one before.", switch, _others),
-    Slash("fork", "fork [NAME]", "Go on in a new session that begins as this one.", fork),
-    Slash("retry", "retry", "Ask the last message again, on a new branch.", retry),
-    Slash("undo", "undo", "Take the last message and its answer back, on a new branch.", undo),
-    Slash("edit", "edit [TEXT]", "Change the last message and ask again, on a new branch.", edit),
+    Slash("branch", BRANCH, "List the branches, create one and switch to it, or delete one.", branch, _names),
+    Slash("switch", "switch NAME", "Switch to another branch; - is the previous one.", switch, _others),
+    Slash("fork", "fork [NAME]", "Continue in a new session that is a copy of this one.", fork),
+    Slash("retry", "retry", "Send the last message again, on a new branch.", retry),
+    Slash("undo", "undo", "Remove the last message and its answer, on a new branch.", undo),
+    Slash("edit", "edit [TEXT]", "Change the last message and send it again, on a new branch.", edit),
 )

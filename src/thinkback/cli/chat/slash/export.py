@@ -91,7 +91,7 @@ def reasoning(chat: Chat, rest: str) -> None:
     if not text:
         raise click.UsageError(f"usage: /{REASONING}")
     commit = chat.session.reasoning(text)
-    terminal.note(f"kept as reasoning {terminal.short(commit.hash)}; no provider is sent it")
+    terminal.note(f"stored as reasoning {terminal.short(commit.hash)}; it is never sent to a provider")
 
 
 def _compact(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -131,7 +131,7 @@ def _is_one_word(name: str) -> bool:
 
 
 ROWS = (
-    Slash("compact", COMPACT, "Say the earlier part in fewer words; nothing is deleted.", compact, _compact),
-    Slash("reasoning", REASONING, "Add reasoning of your own to the log; no provider is sent it.", reasoning),
+    Slash("compact", COMPACT, "Replace the earlier part by a summary; nothing is deleted.", compact, _compact),
+    Slash("reasoning", REASONING, "Add reasoning of your own to the log; it is never sent to a provider.", reasoning),
     Slash("export", EXPORT, "Write this session to a file.", export, _export, _file),
 )

@@ -153,9 +153,15 @@ def _search_options(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 
 ROWS = (
-    Slash("why", WHY, "What was sent back of earlier reasoning, block by block, and why.", why, _hashes),
-    Slash("think", THINK, "List the reasoning of this session, or show one in full; Ctrl-O the last.", think, _numbers),
-    Slash("calls", CALLS, "List the calls of tools, or show one with its arguments and result.", calls, _call_numbers),
-    Slash("usage", USAGE, "Tokens so far, and what the next request would carry.", usage, _by),
-    Slash("search", SEARCH, "Find what was said and thought in all sessions, or here.", search, _search_options),
+    Slash("why", WHY, "Explain which earlier reasoning was sent back, and why.", why, _hashes),
+    Slash(
+        "think",
+        THINK,
+        "List the reasoning of this session, or show one block in full; Ctrl-O shows the last.",
+        think,
+        _numbers,
+    ),
+    Slash("calls", CALLS, "List the tool calls, or show one with its arguments and result.", calls, _call_numbers),
+    Slash("usage", USAGE, "Show the tokens used so far, and the size of the next request.", usage, _by),
+    Slash("search", SEARCH, "Search messages and reasoning of all sessions, or of this one.", search, _search_options),
 )

@@ -55,7 +55,7 @@ def _list(chat: Chat) -> None:
         mark = "*" if name in followed else " "
         terminal.out(pen(terminal.clean(f"{mark} {name}"), *(("green",) if name in followed else ())))
     if not names:
-        terminal.note("no profiles yet; /profile save NAME makes one of what this session is set to")
+        terminal.note("no profiles yet; /profile save NAME saves this session's settings as one")
 
 
 def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -69,5 +69,5 @@ def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
     return ()
 
 
-HELP = "Keep what this session is set to under a name, or go by such a name."
+HELP = "Save this session's settings as a profile, or load a profile."
 ROWS = (Slash("profile", PROFILE, HELP, profile, _complete),)

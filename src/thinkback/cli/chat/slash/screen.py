@@ -24,7 +24,7 @@ def new(chat: Chat, rest: str) -> None:
     named = words(rest, "new [NAME]", most=1)
     before, here, app = chat.session, chat.session.conversation.configure().place, chat.session.app
     if named and chat.store.log.find_session(named[0]) is not None:
-        raise click.UsageError(f"there is a session {named[0]} already: /resume {named[0]} goes on in it")
+        raise click.UsageError(f"session {named[0]} exists already: /resume {named[0]} continues it")
     attach.let_go(chat)
     chat.session = chat.store.session(
         named[0] if named else fresh.name(),
@@ -75,11 +75,11 @@ def copy(chat: Chat, rest: str) -> None:
         raise click.UsageError("/copy needs a terminal; /export FILE writes the session")
     sys.stdout.write(f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07")
     sys.stdout.flush()
-    terminal.note(f"{terminal.plural(len(text), 'character')} given to the terminal's clipboard")
+    terminal.note(f"{terminal.plural(len(text), 'character')} copied to the terminal's clipboard")
 
 
 ROWS = (
-    Slash("new", "new [NAME]", "Begin another session with the same endpoint, model and app.", new),
+    Slash("new", "new [NAME]", "Start a new session with the same endpoint, model and app.", new),
     Slash("clear", "clear", "Empty the screen; the conversation goes on.", clear),
     Slash("system", "system [TEXT]", "Show the system prompt, or change it from the next message on.", system),
     Slash("copy", "copy", "Copy the last answer to the terminal's clipboard.", copy),

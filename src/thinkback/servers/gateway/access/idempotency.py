@@ -125,7 +125,7 @@ class Idempotency:
                         raise Refused(
                             409,
                             "idempotency_under_way",
-                            "a request with this idempotency key is being answered; ask again for its answer",
+                            "a request with this idempotency key is still running; retry later to get its response",
                             retry_after=PAUSES[-1],
                         )
                 case _:
@@ -175,13 +175,13 @@ class Idempotency:
     def _opened(self, slot: Slot, sealed: bytes) -> _Kept:
         data = self._sealer.open_bytes(without_label(sealed), _scope(slot))
         if data is None:
-            raise Refused(409, "idempotency_lost", "what was answered before cannot be read any more")
+            raise Refused(409, "idempotency_lost", "the stored response cannot be read any more")
         kept = msgspec.msgpack.decode(data, type=_Kept)
         if kept.body is None:
             raise Refused(
                 409,
                 "idempotency_too_large",
-                f"a request with this idempotency key was answered, with more than {LARGEST} bytes, which are not kept",
+                f"the response to this idempotency key had more than {LARGEST} bytes and was not stored",
             )
         return kept
 

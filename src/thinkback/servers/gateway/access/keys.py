@@ -263,11 +263,11 @@ def over(code: str, what: str, row: KeyRow) -> Refused:
     return Refused(
         401,
         code,
-        f"the key that ends in ...{row.ending} {what}: ask whoever runs this gateway for another one",
+        f"the key that ends in ...{row.ending} {what}: ask the gateway's operator for another one",
         details={"key": row.id, "ending": row.ending},
     )
 
 
 def unavailable() -> Refused:
     """The database does not answer."""
-    return Refused(503, "store_unavailable", "keys cannot be checked at the moment; ask again", retry_after=5)
+    return Refused(503, "store_unavailable", "keys cannot be checked at the moment; retry later", retry_after=5)

@@ -69,7 +69,7 @@ class Limiter:
             raise Refused(
                 429,
                 "too_many_at_once",
-                f"this key may have {at_once} requests under way at once; wait for one of them to end",
+                f"this key may have {at_once} concurrent requests; wait until one of them has ended",
                 retry_after=AGAIN,
             )
         if per_minute is not None and self._alone:

@@ -139,7 +139,7 @@ class Spending:
         except (StoreError, TimeoutError) as error:
             if not self._blind:
                 raise Refused(
-                    503, "store_unavailable", "budgets cannot be checked at the moment; ask again", retry_after=5
+                    503, "store_unavailable", "budgets cannot be checked at the moment; retry later", retry_after=5
                 ) from error
             found = _Known({} if known is None else known.uses, at)
         while len(self._known) >= REMEMBERED:
@@ -201,7 +201,7 @@ def _compare(budget: Budget, used: Use, now: datetime) -> None:
 def _spent(what: str, limit: int, used: int, budget: Budget, now: datetime) -> Refused:
     again = resets(budget, now)
     per = "in all" if again is None else f"per {budget.period}"
-    when = "" if again is None else f"; it begins anew at {again.isoformat().replace('+00:00', 'Z')}"
+    when = "" if again is None else f"; it resets at {again.isoformat().replace('+00:00', 'Z')}"
     return Refused(
         403 if again is None else 429,
         "budget_spent",

@@ -25,9 +25,9 @@ def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     whom = "any local process" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"
     reach = "" if is_loopback(server.host) else ", which other machines reach"
     yield f"serves {whom} at {server.host}:{server.port}{reach}"
-    yield f"keeps conversations in {kept_in(config)}"
+    yield f"stores conversations in {kept_in(config)}"
     for name, to in _places(config):
-        yield f"{name}: {_trouble(config, rulebook, to) or 'has what it needs'}"
+        yield f"{name}: {_trouble(config, rulebook, to) or 'ready'}"
     if config.routing.allow_catalogue and not config.upstreams:
         yield from keyed(rulebook)
 
@@ -43,7 +43,7 @@ def keyed(rulebook: Rulebook) -> Iterator[str]:
         found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
     except ThinkbackError:  # ``inspecting`` reports the key file
         return
-    names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
+    names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` stores one"
     yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
 
 

@@ -108,14 +108,14 @@ def _check(start: Start, config: Config) -> int:
         findings += inspect(config)
         worst = max((finding.level for finding in findings), default=0)
         found = {STOPS: "the gateway would not start", ATTENTION: "something needs attention"}.get(worst, found)
-    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
+    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults apply'}: {found}")
     for line in describe(config, user_rulebook()):
         click.echo(f"  {completed(line)}")
     for finding in findings:
         if finding.level == STOPS:
             click.echo(f"it would not start: {finding.text}", err=True)
         elif finding.level == ATTENTION:
-            click.echo(f"look at this: {finding.text}", err=True)
+            click.echo(f"attention: {finding.text}", err=True)
         else:
             click.echo(f"  {finding.text}")
     return max((finding.level for finding in findings), default=0)
@@ -159,7 +159,7 @@ def _serve(start: Start, config: Config) -> int:
             click.echo(advice)
         for name, error in keyless.items():
             click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
-        for line in (*endpoints, f"keeps conversations in {kept}"):
+        for line in (*endpoints, f"stores conversations in {kept}"):
             click.echo(completed(f"  {line}"))
 
     if config.server.workers > 1:
@@ -181,10 +181,10 @@ def _check_keys(config: Config) -> str:
             return ""
     finally:
         office.close()
-    advice = "`thinkback gateway keys create NAME` makes one"
+    advice = "`thinkback gateway keys create NAME` creates one"
     if not is_loopback(config.server.host):
         raise CredentialError(
-            f"the gateway would be reached at {config.server.host} from elsewhere, and has no keys to ask for",
+            f"the gateway would listen on {config.server.host}, which other machines can reach, and it has no keys",
             next_actions=(advice, "or listen on 127.0.0.1"),
         )
-    return completed(f"There are no keys yet, so nobody is let in: {advice}, or start with --no-auth.")
+    return completed(f"There are no keys yet, so every request is refused: {advice}, or start with --no-auth.")

@@ -126,7 +126,7 @@ def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: 
     for line in table(lines):
         click.echo(line)
     if not rows:
-        click.echo(completed("no keys: `thinkback gateway keys create NAME` makes one"), err=True)
+        click.echo(completed("no keys: `thinkback gateway keys create NAME` creates one"), err=True)
 
 
 @keys_group.command("show")
@@ -214,7 +214,9 @@ def _terms(given: Mapping[str, Any]) -> Terms:
     from thinkback.servers.gateway.grant import Budget, Limits
 
     if "" in given["models"]:
-        raise click.UsageError("--model names what may be asked for, as in 'deepseek/*'; without it everything may be")
+        raise click.UsageError(
+            "--model needs a pattern such as 'deepseek/*'; without --model the key may use every model"
+        )
     return Terms(
         models=given["models"] or ("*",),
         recording=given["recording"],

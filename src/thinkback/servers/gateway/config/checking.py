@@ -166,7 +166,7 @@ def _header(path: str, name: str, value: str) -> Iterator[Fault]:
     if not is_name(name) or not is_value(value):
         yield Fault(path, "", "is not a header that may be sent")
     elif name in HOP_BY_HOP:
-        yield Fault(path, "", "is between two hops, and the gateway's own")
+        yield Fault(path, "", "is a hop-by-hop header, which the gateway sets itself")
     elif name in CREDENTIALS and not REFERENCE.fullmatch(value):
         yield Fault(path, "", "a credential never stands in this file: write env:NAME or file:PATH")
 
@@ -175,7 +175,7 @@ def _alias(path: str, name: str, alias: Alias, config: Config) -> Iterator[Fault
     if not alias.targets and not alias.fallbacks:
         yield Fault(path, "", "has neither targets nor fallbacks")
     if alias.targets and not any(target.weight for target in alias.targets):
-        yield Fault(f"{path}.targets", "", "no target has a weight, so none would be asked")
+        yield Fault(f"{path}.targets", "", "no target has a weight, so none would be used")
     for at, target in enumerate(alias.targets):
         for key, word in (("upstream", target.upstream), ("model", target.model)):
             if not word:

@@ -67,11 +67,11 @@ def faults(name: str, alias: Alias) -> Iterator[tuple[str, str]]:
             yield f".targets[{at}].model", f"has as many * as the name, which has {stars}, or none"
     for at, fallback in enumerate(alias.fallbacks):
         if STAR in fallback:
-            yield f".fallbacks[{at}]", "is a pattern: name the alias that is to be asked"
+            yield f".fallbacks[{at}]", "is a pattern: name one alias"
     if not name or name != name.strip():
-        yield "", "matches nothing: no client asks for a name that is empty or has spaces around it"
+        yield "", "matches nothing: a client's model name is never empty and has no spaces around it"
     if any(letter in name for letter in "?["):
-        yield "", "matches nothing: * is the only letter of a pattern, ? and [ stand for themselves"
+        yield "", "matches nothing: * is the only wildcard, ? and [ match themselves"
 
 
 def _expression(pattern: str) -> re.Pattern[str]:

@@ -96,7 +96,7 @@ class App:
 
     def stop(self) -> None:
         """End what is open: each client is told in its dialect."""
-        told = Problem(503, "the gateway is restarting; ask again")
+        told = Problem(503, "the gateway is restarting; retry")
         for sink in list(self._open):
             sink.leave("draining", told)
 
@@ -154,7 +154,7 @@ class App:
         ):
             raise Refused(426, "no_websocket", "there is no WebSocket at this path: send a POST")
         if not found:
-            raise Refused(404, "not_found", f"there is nothing at {asked.path[:200]}")
+            raise Refused(404, "not_found", f"no resource exists at {asked.path[:200]}")
         if asked.method not in (*asked.route.methods, "HEAD", "OPTIONS"):
             raise Refused(405, "method_not_allowed", f"{asked.method} is not a method of this path")
 
@@ -185,7 +185,7 @@ class App:
         self, scope: Mapping[str, Any], asked: RequestContext, receive: Receive, sink: ResponseSink
     ) -> None:
         if self.draining:
-            raise Refused(503, "draining", "the gateway is restarting; ask again", retry_after=1)
+            raise Refused(503, "draining", "the gateway is restarting; retry", retry_after=1)
         grant = await self._admit(scope, asked)
         sink.key = grant.key
         kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
@@ -245,7 +245,7 @@ class App:
         def hold(size: int) -> None:
             nonlocal held
             if self._held > held and self._held + size > most:
-                raise Refused(503, "busy", "too many large requests are under way; come again", retry_after=1)
+                raise Refused(503, "busy", "too many large requests are running; retry later", retry_after=1)
             self._held += size
             held += size
 

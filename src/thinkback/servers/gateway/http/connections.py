@@ -113,7 +113,7 @@ class Connection(HttpToolsProtocol):
         if len(self.url) > LONGEST_URL:
             return Refused(414, "url_too_long", "the address is too long")
         if len(self.connections) > self._limits().max_connections:
-            return Refused(503, "busy", "there are too many connections; come again", retry_after=1)
+            return Refused(503, "busy", "there are too many connections; retry later", retry_after=1)
         return None
 
     def _make_room(self, most: int) -> None:

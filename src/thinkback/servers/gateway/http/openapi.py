@@ -13,34 +13,34 @@ import thinkback
 Table = dict[str, Any]
 
 ERRORS = {
-    "400": "The request is malformed, or an upstream will not take it.",
-    "401": "No key, or none that this gateway knows.",
+    "400": "The request is malformed, or the upstream refuses it.",
+    "401": "The key is missing or unknown to this gateway.",
     "402": "The budget of the key is used up.",
-    "403": "This key, this host or this page may not ask for it.",
-    "404": "There is no such model.",
-    "405": "The path has other methods.",
+    "403": "The key, the Host header or the origin does not allow the request.",
+    "404": "The model does not exist.",
+    "405": "The path does not support this method.",
     "408": "The request did not arrive in time.",
-    "409": "Another request with the same idempotency key is under way, or had another body.",
+    "409": "Another request with the same idempotency key is still running, or had another body.",
     "413": "The request is too large.",
     "414": "The address is too long.",
-    "415": "The body is not JSON, or packed in an unknown way.",
-    "422": "The upstream cannot take the request.",
-    "429": "Too many requests, or a budget is used up; Retry-After says when to come again.",
+    "415": "The body is not JSON, or its content encoding is unknown.",
+    "422": "The upstream cannot process the request.",
+    "429": "Too many requests, or a budget is used up; Retry-After says when to retry.",
     "431": "The headers are too large.",
-    "500": "A fault.",
-    "502": "The upstream failed or was not reached.",
-    "503": "Not now; Retry-After says when to come again.",
+    "500": "The gateway failed.",
+    "502": "The upstream failed or is unreachable.",
+    "503": "Temporarily unavailable; Retry-After says when to retry.",
     "504": "The upstream did not answer in time.",
     "529": "The upstream is overloaded.",
 }
 HEADERS = {
-    "x-request-id": "The client's, or one of the gateway's own.",
+    "x-request-id": "The id of the request: the client's, or one that the gateway made.",
     "thinkback-session": "The conversation in the log.",
     "thinkback-response": "The response in the log.",
     "thinkback-upstream": "Who answered: endpoint/model.",
-    "thinkback-reattach": "Which earlier answers are known: complete, partial, none, unknown, not-needed, unavailable.",
-    "thinkback-degraded": "What is out of order.",
-    "thinkback-left-out": "What of the request the upstream was not told, with the reasons.",
+    "thinkback-reattach": "Recognition of earlier answers: complete, partial, none, unknown, not-needed, unavailable.",
+    "thinkback-degraded": "Parts of the gateway that are out of order.",
+    "thinkback-left-out": "Parts of the request that were not sent to the upstream, with the reasons.",
 }
 
 
@@ -187,11 +187,11 @@ def _in_path(name: str, said: str) -> Table:
 KEYS: list[Table] = [{"bearer": []}, {"header": []}, {"google": []}]
 MODEL_PARAMETER = _in_path("model", "A model; it may have slashes.")
 ALT: Table = {"name": "alt", "in": "query", "schema": {"enum": ["sse", "json"]}}
-READY: Table = {"description": "Not now.", "content": {"application/json": {"schema": _ref("Ready")}}}
+READY: Table = {"description": "Not ready.", "content": {"application/json": {"schema": _ref("Ready")}}}
 
 
 def _ready() -> Table:
-    page = _get("Whether requests should be sent here", "application/json", _ref("Ready"))
+    page = _get("Report whether the gateway is ready for requests", "application/json", _ref("Ready"))
     page["get"]["responses"]["503"] = READY
     return page
 
@@ -201,15 +201,15 @@ DESCRIPTION: Table = {
     "info": {
         "title": "thinkback gateway",
         "version": thinkback.__version__,
-        "description": "Serves clients of the OpenAI, Anthropic and Gemini APIs, and gives back the reasoning that "
-        "they forget. Requests and responses are the providers' own.",
+        "description": "Serves clients of the OpenAI, Anthropic and Gemini APIs, and sends back the reasoning that "
+        "they drop. Requests and responses are the providers' own.",
     },
     "paths": {
         "/v1/chat/completions": _post("A chat completion", "ChatCompletionRequest", "OpenAIError"),
         "/v1/responses": _post("A response", "ResponsesRequest", "OpenAIError"),
         "/v1/messages": _post("A message", "MessagesRequest", "AnthropicError"),
         "/v1/messages/count_tokens": _post(
-            "How many tokens a message would have", "CountTokensRequest", "AnthropicError", streams=False
+            "Count the tokens of a message", "CountTokensRequest", "AnthropicError", streams=False
         ),
         "/v1beta/models/{model}:generateContent": _post(
             "A response", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, streams=False
@@ -217,18 +217,18 @@ DESCRIPTION: Table = {
         "/v1beta/models/{model}:streamGenerateContent": _post(
             "A response as a stream, or as an array", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, ALT
         ),
-        "/v1/models": _get("Models that may be asked for", "application/json", _ref("Models"), keys=True),
-        "/v1/models/{model}": _get("One of them", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True),
+        "/v1/models": _get("List the models", "application/json", _ref("Models"), keys=True),
+        "/v1/models/{model}": _get("Describe one model", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True),
         "/v1beta/models": _get(
-            "Models as Gemini lists them", "application/json", _ref("Models"), keys=True, error="GeminiError"
+            "List the models in Gemini's form", "application/json", _ref("Models"), keys=True, error="GeminiError"
         ),
         "/v1beta/models/{model}": _get(
-            "One of them", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True, error="GeminiError"
+            "Describe one model", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True, error="GeminiError"
         ),
-        "/": _get("What this is", "application/json", _object(("name",), name=STRING)),
-        "/healthz": _get("Whether the process lives", "text/plain", STRING),
+        "/": _get("Name the server", "application/json", _object(("name",), name=STRING)),
+        "/healthz": _get("Report that the process is alive", "text/plain", STRING),
         "/readyz": _ready(),
-        "/metrics": _get("Measures, for Prometheus", "text/plain", STRING),
+        "/metrics": _get("Metrics for Prometheus", "text/plain", STRING),
         "/openapi.json": _get("This description", "application/json", {"type": "object"}),
     },
     "components": {

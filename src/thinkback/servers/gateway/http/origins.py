@@ -38,10 +38,10 @@ class Origins:
             raise Refused(400, "bad_host", "there are two Host headers")
         host = headers.get("host", "").lower()
         if not self._any and not self._is_ours(host):
-            raise Refused(403, "unknown_host", "the gateway does not answer to this Host; allowed_hosts names others")
+            raise Refused(403, "unknown_host", "this Host is not allowed; allowed_hosts lists the allowed ones")
         origin = headers.get("origin", "")
         if method not in ("GET", "HEAD") and origin and not self.allows(origin) and not _same(origin, host):
-            raise Refused(403, "foreign_origin", "pages of this origin may not ask; cors_origins names those that may")
+            raise Refused(403, "foreign_origin", "this origin is not allowed; cors_origins lists the allowed ones")
 
     def allows(self, origin: str) -> bool:
         """Whether pages of ``origin`` are configured."""

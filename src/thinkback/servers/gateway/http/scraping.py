@@ -20,7 +20,7 @@ def check_scraper(client: Any, headers: Mapping[str, str], key: str) -> None:
         return
     if _is_near(client) and not any(name in headers for name in FORWARDED):
         return
-    raise Refused(403, "forbidden", "measures are for this machine, or for who has the key of server.metrics_key")
+    raise Refused(403, "forbidden", "metrics are served to loopback addresses, or with the key of server.metrics_key")
 
 
 def _is_near(client: Any) -> bool:

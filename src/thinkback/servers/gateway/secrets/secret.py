@@ -31,7 +31,7 @@ def read_reference(source: str, environment: Mapping[str, str]) -> bytes:
     if kind == "env" and name:
         if name not in environment:
             raise CredentialError(
-                f"a secret of the gateway is to be in the environment variable {name}, which is not set",
+                f"the gateway's secret is configured as the environment variable {name}, which is not set",
                 details={"variable": name},
                 next_actions=(f"set {name}, or name another place in the configuration",),
             )
@@ -39,7 +39,7 @@ def read_reference(source: str, environment: Mapping[str, str]) -> bytes:
     if kind == "file" and name:
         return _from_file(Path(name).expanduser())
     raise CredentialError(
-        "a secret of the gateway is named in a way that is not known",
+        "a secret of the gateway is configured in an unknown form",
         next_actions=("write env:NAME or file:PATH, never the secret itself",),
     )
 
@@ -70,7 +70,7 @@ def own_secret(directory: Path) -> bytes:
             _make(path)
         except OSError as error:
             raise CredentialError(
-                f"the secret of the gateway cannot be made in {directory} ({error.strerror})",
+                f"the gateway's secret cannot be created in {directory} ({error.strerror})",
                 details={"path": str(path)},
                 next_actions=("check that this user may write there, or name a secret under [secrets]",),
             ) from error
@@ -105,7 +105,7 @@ def _from_file(path: Path) -> bytes:
             found = os.fstat(file.fileno())
             if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
                 raise CredentialError(
-                    f"the secret {path} may be used by others than its owner (mode {stat.S_IMODE(found.st_mode):04o})",
+                    f"the secret {path} can be read by other users (mode {stat.S_IMODE(found.st_mode):04o})",
                     details={"path": str(path)},
                     next_actions=(f"chmod 600 {path}", "or, where that is not possible, name it as env:NAME"),
                 )

@@ -336,14 +336,14 @@ def _unknown(asked: str) -> NotFoundError:
     return NotFoundError(
         f"the model {asked!r} does not exist, or this key may not use it: names are aliases or ENDPOINT/MODEL",
         details={"model": asked},
-        next_actions=("ask for one of the models that GET /v1/models lists, or for deepseek/deepseek-v4-pro, say",),
+        next_actions=("use a model that GET /v1/models lists, or for example deepseek/deepseek-v4-pro",),
     )
 
 
 def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
     seconds = min(breakers.rests_for(route.key) for route in routes)
     return NetworkError(
-        "no upstream of this model answered lately: they are left alone for a while",
+        "no upstream of this model responded recently: requests to them are paused",
         details={"phase": "network", "retry_after": seconds},
         next_actions=(f"ask again in {seconds:.0f} s",),
     )
