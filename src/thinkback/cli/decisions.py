@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from thinkback.cli import terminal
 
 if TYPE_CHECKING:
     from thinkback.model.plan import Control
+    from thinkback.model.rule import Endpoint, Rule
     from thinkback.model.target import Target
     from thinkback.turn.plan import Plan
 
@@ -18,6 +20,8 @@ _STYLES: Mapping[str, terminal.Style] = {"drop": "yellow", "placeholder": "cyan"
 _SAID = {"emitted": "sent", "represented": "sent another way"}
 _HEADINGS = ("block", "kind", "action", "message", "characters", "rule")
 _RIGHT = (3, 4)
+NO_PAGE = " (no public page known)"
+_PAGE = re.compile(r"https?://|\b[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+/\S")
 
 
 def rule_text(target: Target) -> str:
@@ -27,7 +31,7 @@ def rule_text(target: Target) -> str:
 
 
 def target_lines(target: Target) -> list[str]:
-    """Address and rule row of a target, what the row says that nobody has confirmed, and how to find out."""
+    """Address and rule row of a target, what nobody has confirmed of it, and where its facts can be read."""
     from thinkback.rules.updates import origin
 
     lines = [f"{target.base_url}, {rule_text(target)}"]
@@ -36,7 +40,22 @@ def target_lines(target: Target) -> list[str]:
     if target.rule.unconfirmed:
         lines += (terminal.wrap(f"unconfirmed: {key}: {text}", 2) for key, text in target.rule.unconfirmed.items())
         lines.append(f"  to find out: thinkback probe {target.endpoint.id} --model {target.model}")
+    lines.append(terminal.wrap(source_line(target.endpoint, target.rule), 2))
     return lines
+
+
+def source_line(endpoint: Endpoint, rule: Rule) -> str:
+    """Where a reader can check what a row says: the provider's own page, else the row's source; with the row's date."""
+    from thinkback.rules.updates import origin
+
+    if endpoint.docs:
+        return f"documentation: {endpoint.docs} (row of {rule.since})"
+    return f"source: {origin(rule.source)[0]}{'' if is_public(endpoint, rule) else NO_PAGE} (row of {rule.since})"
+
+
+def is_public(endpoint: Endpoint, rule: Rule) -> bool:
+    """Whether the endpoint or the source of the row names a page that anybody can open."""
+    return bool(endpoint.docs or _PAGE.search(rule.source))
 
 
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
@@ -126,6 +145,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "rule": target.rule.id,
         "guessed": target.guessed,
         "rule_source": target.rule.source,
+        "docs": target.endpoint.docs or None,
         "unconfirmed": target.rule.unconfirmed,
         "messages": len(plan.messages),
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],

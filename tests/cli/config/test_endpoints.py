@@ -32,9 +32,17 @@ def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> N
 
     assert f"rule {rule.id} for deepseek-v4-pro" in shown.out
     assert told.json["docs"].startswith("https://api-docs.deepseek.com/")
-    assert f"what the provider says of reasoning: {told.json['docs']}\n" in shown.out
+    assert f"documentation: {told.json['docs']}\n" in shown.out
     assert " ".join(rule.source.split()) in " ".join(shown.out.split())
     assert (rule.id, rule.source, False) == (told.json["rule"]["id"], told.json["rule"]["source"], told.json["guessed"])
+
+
+def test_a_source_that_nobody_can_open_is_marked(inside: Inside) -> None:
+    """A row says so where neither its endpoint nor its source names a page."""
+    notes = "source 3.0 family A; recorded, accepted requests carry reasoning_content inside a tool loop"
+
+    assert f"{notes} (no public page known)" in " ".join(inside("endpoints", "avian").out.split())
+    assert "no public page" not in " ".join(inside("endpoints", "groq").out.split())
 
 
 def test_the_size_of_a_context_is_known(inside: Inside) -> None:

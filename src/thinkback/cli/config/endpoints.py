@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import complete, terminal
+from thinkback.cli.decisions import NO_PAGE, is_public
 from thinkback.cli.options import DIALECTS, json_option
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     terminal.out(f"  authentication: {_SCHEMES[endpoint.auth.scheme]}")
     terminal.out(f"  {_key_text(endpoint)}")
     if endpoint.docs:
-        terminal.out(f"  what the provider says of reasoning: {endpoint.docs}")
+        terminal.out(f"  documentation: {endpoint.docs}")
     for key, value in endpoint.settings.items():
         terminal.out(f"  sets {key}: {value}")
     terminal.out()
@@ -153,6 +154,8 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     for name, value in msgspec.structs.asdict(rule).items():
         if name == "id" or not is_given(rule, name):
             continue
+        if name == "source":
+            value += "" if is_public(endpoint, rule) else NO_PAGE
         lines = [line for told in rule_lines(value) for line in terminal.wrap(told, 22).splitlines()]
         terminal.out(f"  {pen(terminal.pad(name, 20), 'dim')}{lines[0].lstrip()}")
         for line in lines[1:]:
