@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Inside
 from thinkback.cli.app import group
+from thinkback.cli.chat.table import find
 from thinkback.cli.referee import referee_command
 from thinkback.rules import load_rulebook
 from thinkback_referee import Referee
@@ -216,22 +217,31 @@ def test_every_reason_is_needed() -> None:
 
 
 def named() -> Iterator[tuple[str, str]]:
-    """(where, command) of every command in backquotes: in the strings of the sources, and on pages."""
+    """(where, command) of every command in backquotes, in the strings of the sources and on pages; in the sources also
+    behind a colon, and of ``hints.command``.
+    """
     for page in (*PAGES, "SECURITY.md", "CONTRIBUTING.md"):
         if page == "docs/format.md":  # what digests begin with looks like commands
             continue
         text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         yield from ((page, " ".join(found.split())) for found in re.findall(r"`thinkback ([^`]+)`", text))
     for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        source = file.read_text(encoding="utf-8")
+        if file.name == "hints.py" or not re.search(r"[`:] ?thinkback |hints\.command", source):  # patterns, or nothing
+            continue
+        for node in ast.walk(ast.parse(source)):
             text = ""
-            if file.name == "hints.py":  # patterns
-                continue
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
             elif isinstance(node, ast.JoinedStr):
                 text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
-            yield from ((file.name, " ".join(found.split())) for found in re.findall(r"`thinkback ([^`{}]+)`", text))
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "hints.command":
+                line, *names = (ast.unparse(each) for each in node.args)
+                options = [f"--{each.arg} X" for each in node.keywords]
+                placed = ["codex" if "connect" in line else "X" for _ in names]
+                yield file.name, " ".join([re.sub(r"\{.*?\}", "X", line).strip("f'\""), *options, *placed])
+            for found in re.findall(r"`thinkback ([^`{}]+)`|: thinkback ([^`{}.]+)$", text):
+                yield file.name, " ".join("".join(found).split())
 
 
 def fault(line: str) -> str:
@@ -262,6 +272,20 @@ def test_every_command_that_is_named_may_be_typed() -> None:
     wrong = sorted((where, line, why) for where, line in every if (why := fault(line)))
     partial = re.compile("Missing|.* requires|Invalid value .*: '[A-Z]+' is not one of")
     assert [] == [row for row in wrong if row[0].endswith(".py") or not partial.match(row[2])]
+
+
+def test_every_slash_command_that_is_named_is_there() -> None:
+    """In the chat's notes, errors and help; a name that is no command raises."""
+    files = [*(ROOT / "src/thinkback/cli/chat").rglob("*.py"), ROOT / "src/thinkback/cli/hints.py"]
+    texts = " ".join(
+        str(node.value) if isinstance(node, ast.Constant) else "X"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant | ast.FormattedValue)
+    )
+    told = re.findall(r"(?<![\w.~/)\]}>-])/([a-z]+)\b(?!/)", texts)
+
+    assert len(set(map(find, told))) > 15
 
 
 # -- the way through the pages -----------------------------------------------------------------------------------------

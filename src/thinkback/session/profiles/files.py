@@ -61,7 +61,7 @@ def write(name: str, profile: Profile) -> Path:
         raise RuleFileError(
             f"it was not saved, because what is there cannot be read: {error.message}",
             details=error.details,
-            next_actions=(f"mend {path}", f"or delete it first: thinkback profile delete {name}"),
+            next_actions=(f"correct {path}", f"or delete it first: thinkback profile delete {name}"),
         ) from error
     text = render(profile, old)
     parse_profile(str(path), text)
@@ -76,7 +76,10 @@ def delete(name: str) -> None:
     if name in defaults():
         raise SettingError(
             f"{name} is the default",
-            next_actions=("take another default first: thinkback profile default NAME", "or none: ... default --none"),
+            next_actions=(
+                "set another default first: thinkback profile default NAME",
+                "or none: thinkback profile default --none",
+            ),
         )
     path.unlink()
 
