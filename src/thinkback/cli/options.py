@@ -47,7 +47,7 @@ continue_option = click.option("--continue", "-c", "go_on", is_flag=True, help="
 def refuse_two_sessions(session: str, go_on: bool) -> None:
     """Raise ``click.UsageError`` where ``--session`` and ``--continue`` are both given."""
     if session and go_on:
-        raise click.UsageError("--continue goes on in the last session; --session names another")
+        raise click.UsageError("--continue continues the session used last; --session names another: give one of them")
 
 
 def session_argument(command: Command) -> Command:

@@ -115,7 +115,7 @@ def _check(start: Start, config: Config) -> int:
         if finding.level == STOPS:
             click.echo(f"it would not start: {finding.text}", err=True)
         elif finding.level == ATTENTION:
-            click.echo(f"attention: {finding.text}", err=True)
+            click.echo(f"look at this: {finding.text}", err=True)
         else:
             click.echo(f"  {finding.text}")
     return max((finding.level for finding in findings), default=0)
