@@ -39,17 +39,17 @@ def of_command(arguments: Sequence[str]) -> None:
         path = words[:-1] if row.kind == "option" else words
         is_used = row.kind != "setting" and list(arguments[: len(path)]) == path
         if is_used and (row.kind == "command" or words[-1] in options):
-            _tell(row)
+            _warn(row)
 
 
 def of_setting(name: str) -> None:
     """Warn where the setting ``name``, as it was given, is to change."""
     for row in DEPRECATIONS:
         if row.kind == "setting" and row.name == name:
-            _tell(row)
+            _warn(row)
 
 
-def _tell(row: Deprecation) -> None:
+def _warn(row: Deprecation) -> None:
     if row not in _told:
         _told.add(row)
         text = f"the {row.kind} {row.name} is to change, since version {row.since}: {row.instead}"

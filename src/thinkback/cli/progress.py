@@ -55,7 +55,7 @@ class Line:
         if now < self._next:
             return
         self._next = now + _EVERY
-        self._write(terminal.one_line(self._told(done, total, now - self._began), terminal.width() - 1))
+        self._write(terminal.one_line(self._text(done, total, now - self._began), terminal.width() - 1))
 
     def clear(self) -> None:
         """Take the line away."""
@@ -64,7 +64,7 @@ class Line:
             self._stream.write("\r")
             self._stream.flush()
 
-    def _told(self, done: int, total: int, seconds: float) -> str:
+    def _text(self, done: int, total: int, seconds: float) -> str:
         rate = done / seconds if seconds > 0 else 0
         count = f"{done:,} of {total:,}" if total else f"{done:,}"
         parts = [f"{self._what}: {count} {self._unit}"]

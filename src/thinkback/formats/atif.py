@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from thinkback.formats.history import Answer, Format, History, Line, Notes, Read, Source, aside, key_of
-from thinkback.formats.parts import call, counts, documents, items_of, microseconds, result, said, text_of, thought
+from thinkback.formats.parts import (
+    call,
+    content_drafts,
+    counts,
+    documents,
+    items_of,
+    microseconds,
+    result,
+    text_of,
+    thought,
+)
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Draft
@@ -47,7 +57,7 @@ def _take(line: Line, session: str, step: dict[str, Any], id: str, model: str, n
     time, message = microseconds(step.get("timestamp")), step.get("message")
     match plain(step.get("source")):
         case "user":
-            line.put(id, time, said(message, NAME))
+            line.put(id, time, content_drafts(message, NAME))
         case "agent":
             answer = _answer(step, plain(step.get("model_name")) or model)
             line.put(id, time, answer.drafts(NAME, session, id))

@@ -11,13 +11,13 @@ from typing import Any
 from thinkback.formats.history import Answer, Format, History, Line, Notes, Read, Source, aside, key_of
 from thinkback.formats.parts import (
     call,
+    content_drafts,
     counts,
     first_records,
     items_of,
     microseconds,
     records,
     result,
-    said,
     text_of,
     thought,
 )
@@ -86,7 +86,7 @@ def _history(id: str, messages: list[dict[str, Any]], record: dict[str, Any], no
                 line.put(
                     f"{at} results", time, [result(each.get("tool_use_id"), each.get("content")) for each in given]
                 )
-                line.put(str(at), time, said(rest, NAME) if rest else ())
+                line.put(str(at), time, content_drafts(rest, NAME) if rest else ())
             case "assistant":
                 answer = _answer(message, content, model, at)
                 waiting = [block.id for block in answer.blocks if isinstance(block, ToolCall)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import call, documents, items_of, microseconds, result, said, text_of
+from thinkback.formats.parts import call, content_drafts, documents, items_of, microseconds, result, text_of
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft
 from thinkback.wire.values import members_of, plain
@@ -104,7 +104,7 @@ class _Conversation:
         text = text_of(content.get("parts")) or text_of(content.get("text")) or text_of(content.get("result"))
         is_hidden = members_of(message.get("metadata")).get("is_visually_hidden_from_conversation") is True
         if role == "user" and not is_hidden and kind not in _BESIDE:
-            return said(content.get("parts"), NAME) if items_of(content.get("parts")) else ()
+            return content_drafts(content.get("parts"), NAME) if items_of(content.get("parts")) else ()
         if role == "tool":
             made = self._entries.get(above, ("", 0, ()))[2]
             calls = [block for block in made.blocks if isinstance(block, ToolCall)] if isinstance(made, Answer) else []

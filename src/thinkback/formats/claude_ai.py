@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import call, documents, items_of, microseconds, result, said, text_of, thought
+from thinkback.formats.parts import call, content_drafts, documents, items_of, microseconds, result, text_of, thought
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, Unknown
 from thinkback.model.commits import Draft
@@ -62,7 +62,7 @@ class _Conversation:
                 self._notes.add(f"message of {sender or 'nobody'}")
             files = [*items_of(message.get("attachments")), *items_of(message.get("files"))]
             beside = (_file(members_of(each)) for each in files)
-            self._put(id, time, (*(said(content, NAME) if sender == "human" else ()), *beside))
+            self._put(id, time, (*(content_drafts(content, NAME) if sender == "human" else ()), *beside))
         self.places[id] = self.last
 
     def _put(self, id: str, time: int, drafts: tuple[Draft, ...]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import first_records, items_of, microseconds, records, result, said, text_of
+from thinkback.formats.parts import content_drafts, first_records, items_of, microseconds, records, result, text_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Compaction, Draft
@@ -144,7 +144,7 @@ class _Thread:
         if record.get("isMeta") is True:
             drafts.append(aside(f"{NAME} context", text_of(rest)))
         elif rest or not results:
-            drafts += said(rest, NAME)
+            drafts += content_drafts(rest, NAME)
             self._task = self._task or (text_of(rest) if self._parent else "")
         self._put(id, parent, time, tuple(drafts))
         if results and parent:  # what follows the response, or another of its results, follows this one

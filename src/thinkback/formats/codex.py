@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import counts, first_records, items_of, microseconds, records, result, said, text_of
+from thinkback.formats.parts import (
+    content_drafts,
+    counts,
+    first_records,
+    items_of,
+    microseconds,
+    records,
+    result,
+    text_of,
+)
 from thinkback.model import canonical
 from thinkback.model.commits import Compaction, Draft
 from thinkback.wire.openai_responses.blocks import block_of
@@ -128,7 +137,7 @@ class _Rollout:
             self._put(line, time, (aside(f"{NAME} context", text),))
             return
         self._asked.append(self._tip)
-        self._put(line, time, said(content, NAME))
+        self._put(line, time, content_drafts(content, NAME))
 
     def _used(self, usage: object, response: str) -> None:
         """What the last response used; of two reports of one the first counts."""

@@ -12,13 +12,13 @@ from typing import Any
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
 from thinkback.formats.parts import (
     call,
+    content_drafts,
     counts,
     first_records,
     items_of,
     microseconds,
     records,
     result,
-    said,
     text_of,
     value_of,
 )
@@ -117,11 +117,11 @@ class _Chat:
             answered.update(draft.value.id for draft in results)  # type: ignore[union-attr]
             return [(id, _answer(message, calls).drafts(NAME, self._id, id)), (f"{id} results", results)]
         if kind == "user":
-            return [(id, self._said(content, answered))]
+            return [(id, self._message_drafts(content, answered))]
         self._notes.add(f"message of type {kind}" if kind else "a message without a type", line)
         return [(id, (aside(f"{NAME} {kind}", text_of(content)),) if kind else ())]
 
-    def _said(self, content: object, answered: set[str]) -> tuple[Draft, ...]:
+    def _message_drafts(self, content: object, answered: set[str]) -> tuple[Draft, ...]:
         text = text_of(content)
         if text.lstrip().startswith(_CONTEXT):
             return (aside(f"{NAME} context", text),)
@@ -130,7 +130,7 @@ class _Chat:
         late = [members_of(each) for each in given if plain(members_of(each).get("id")) not in answered]
         results = tuple(result(each.get("id"), _outcome(each), each.get("name")) for each in late)
         rest = [part for part in parts if "functionResponse" not in members_of(part)] if parts else content
-        return (*results, *(said(rest, NAME) if rest else ()))
+        return (*results, *(content_drafts(rest, NAME) if rest else ()))
 
 
 def _answer(message: dict[str, Any], calls: list[dict[str, Any]]) -> Answer:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import call, microseconds, number, object_of, result, said, text_of
+from thinkback.formats.parts import call, content_drafts, microseconds, number, object_of, result, text_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Draft, Usage
@@ -91,7 +91,7 @@ class _Messages:
         results = [_result(part) for part in found if part["type"] == "tool_result"]
         rest = [part for part in found if part["type"] != "tool_result"]
         if role == "user" and rest:
-            return (*results, *said([self._user_part(part) for part in rest], NAME))
+            return (*results, *content_drafts([self._user_part(part) for part in rest], NAME))
         if role not in ("user", "tool", "system"):
             self._notes.add(f"message of {role or 'nobody'}")
         text = text_of(rest)
@@ -177,7 +177,7 @@ def _conversation(
         asked = [
             *(result(each.get("tool_call_id"), each.get("output"), each.get("name")) for each in results.get(own, ())),
             *([aside(f"{NAME} system", plain(row.get("system")))] if plain(row.get("system")) else []),
-            *(said(plain(row.get("prompt")), NAME) if plain(row.get("prompt")) else ()),
+            *(content_drafts(plain(row.get("prompt")), NAME) if plain(row.get("prompt")) else ()),
         ]
         text = plain(row.get("response"))
         called = [

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import call, microseconds, number, object_of, result, said, text_of
+from thinkback.formats.parts import call, content_drafts, microseconds, number, object_of, result, text_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock
 from thinkback.model.commits import Compaction, Draft, Usage
@@ -80,7 +80,7 @@ class _Session:
             return
         self._seen.add(id)
         if role == "user":
-            self._put(id, time, self._said(parts))
+            self._put(id, time, self._message_drafts(parts))
         elif role == "assistant":
             self._answers(id, time, message, parts)
         else:
@@ -92,7 +92,7 @@ class _Session:
             self.entries.append(Entry(id, self.tip, time, held))
             self.tip = id
 
-    def _said(self, parts: list[dict[str, Any]]) -> list[Draft]:
+    def _message_drafts(self, parts: list[dict[str, Any]]) -> list[Draft]:
         """What the person said, in one message; what the program added stands beside it."""
         own: list[object] = []
         beside: list[Draft] = []
@@ -108,7 +108,7 @@ class _Session:
                 beside.append(aside(f"{NAME} file", plain(part.get("filename")), _bare(part)))
             else:
                 self._notes.add(f"part {kind or 'without a type'}")
-        return [*(said(own, NAME) if own else ()), *beside]
+        return [*(content_drafts(own, NAME) if own else ()), *beside]
 
     def _answers(self, id: str, time: int, message: dict[str, Any], parts: list[dict[str, Any]]) -> None:
         answer, results, step = _begun(message), list[Draft](), 0

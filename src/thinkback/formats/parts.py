@@ -130,7 +130,7 @@ def text_of(content: object) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def said(content: object, program: str) -> tuple[Draft, ...]:
+def content_drafts(content: object, program: str) -> tuple[Draft, ...]:
     """A message of the user: what is text or media in it; anything else goes beside it, word for word."""
     if isinstance(content, str):
         return (Draft("user", Message(content)),)

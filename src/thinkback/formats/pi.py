@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
 from thinkback.formats.parts import (
     call,
+    content_drafts,
     counts,
     first_records,
     items_of,
     microseconds,
     records,
     result,
-    said,
     text_of,
     thought,
     value_of,
@@ -126,7 +126,7 @@ class _Session:
         role, content = plain(message.get("role")), message.get("content")
         match role:
             case "user":
-                return said(content, NAME)
+                return content_drafts(content, NAME)
             case "assistant":
                 return self._answer(message).drafts(NAME, self._id, id)
             case "toolResult":

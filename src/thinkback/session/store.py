@@ -275,7 +275,7 @@ class SessionStore:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""
         failed: list[Exception] = []
 
-        def told(done: int, of: int, unit: str) -> None:
+        def report(done: int, of: int, unit: str) -> None:
             if failed or progress is None:
                 return
             try:
@@ -284,7 +284,7 @@ class SessionStore:
                 failed.append(error)
                 raise
 
-        problems = list(self.log.fsck(told if progress is not None else None))
+        problems = list(self.log.fsck(report if progress is not None else None))
         if failed:
             raise failed.pop(0)
         return problems

@@ -282,7 +282,7 @@ def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
             run_in_terminal(lambda: terminal.complain(told))
         else:
             prompt.refresh(chat)
-            run_in_terminal(lambda: terminal.note(attach.told(chat)))
+            run_in_terminal(lambda: terminal.note(attach.describe(chat)))
 
     @bound.add("c-x", "c-e")
     def edit(event: KeyPressEvent) -> None:

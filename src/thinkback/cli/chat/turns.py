@@ -78,8 +78,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         chat.code = exits.code_after(stream.reply)
         if stream.reply.state not in (None, "completed"):
             chat.code = exits.FAILED
-        _tell_silence(chat, stream)
-        _tell_withheld(chat, stream.reply)
+        _report_silence(chat, stream)
+        _report_withheld(chat, stream.reply)
 
 
 def _located(chat: Chat, error: ThinkbackError) -> ThinkbackError:
@@ -132,7 +132,7 @@ def _makes_way(chat: Chat) -> bool:
     return True
 
 
-def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
+def _report_silence(chat: Chat, stream: ContinuedStream) -> None:
     """Say so where the model thought, also when it was asked again, and gave no answer."""
     if not retry_reasoning_only.is_unanswered(stream.reply):
         return
@@ -142,7 +142,7 @@ def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
     chat.screen.note("  - ask for less effort: /set reasoning.effort low; then /retry")
 
 
-def _tell_withheld(chat: Chat, reply: Reply) -> None:
+def _report_withheld(chat: Chat, reply: Reply) -> None:
     """Say once how a summary is asked for, where the endpoint has one and none came."""
     session = chat.session
     if chat.is_summary_told or session.settings.display == _SUMMARY or not is_withheld(reply):

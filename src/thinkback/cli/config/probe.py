@@ -79,11 +79,11 @@ def probe_command(endpoint: str, model: str, **given: Any) -> None:
         limit=given["max_tokens"],
     )
     prepared = probe.prepare(wanted)
-    _tell_cost(prepared, price)
+    _print_cost(prepared, price)
     _confirm(given["yes"])
-    result = probe.run(prepared, _tell_ask)
-    _tell_outcomes(result)
-    _tell_differences(prepared, result)
+    result = probe.run(prepared, _print_request)
+    _print_outcomes(result)
+    _print_differences(prepared, result)
     silent = result.findings.form == "none"
     saved = str(probe.save(prepared, result)) if given["save"] and not silent else ""
     if given["as_json"]:
@@ -135,7 +135,7 @@ def _price(given: str) -> tuple[float, float] | None:
     return one, other
 
 
-def _tell_cost(prepared: Prepared, price: tuple[float, float] | None) -> None:
+def _print_cost(prepared: Prepared, price: tuple[float, float] | None) -> None:
     """What the probe sends and may cost; nothing was sent yet."""
     from thinkback.turn.probing.conversation import ROUGHLY
     from thinkback.turn.probing.experiments import most
@@ -163,13 +163,13 @@ def _confirm(yes: bool) -> None:
     confirm("Continue?")
 
 
-def _tell_ask(ask: Ask) -> None:
+def _print_request(ask: Ask) -> None:
     """What is being waited for, to somebody who waits."""
     if sys.stderr.isatty():
         terminal.note(f"asking: {ask.says}")
 
 
-def _tell_outcomes(result: Result) -> None:
+def _print_outcomes(result: Result) -> None:
     pen = terminal.pen(sys.stderr)
     terminal.note()
     for outcome in result.findings.outcomes.values():
@@ -183,7 +183,7 @@ def _shown(outcome: Outcome) -> str:
     return terminal.without_keys(terminal.one_line(outcome.text, _LONGEST_TEXT))
 
 
-def _tell_differences(prepared: Prepared, result: Result) -> None:
+def _print_differences(prepared: Prepared, result: Result) -> None:
     rule, probed = prepared.target.rule, result.probed
     terminal.note()
     if not prepared.known:

@@ -94,7 +94,7 @@ def save_command(name: str, as_json: bool, **given: Any) -> None:
     is_said = any(map(_is_typed, (*PLACE, "settings", "targets")))
     if is_said and given["session"]:
         raise click.UsageError("--session saves the session's own settings: give no other option with it")
-    profile = _said(given) if is_said else _of_session(given["db"], given["session"])
+    profile = _from_options(given) if is_said else _of_session(given["db"], given["session"])
     file = str(files.write(name, profile))
     terminal.tell({"name": name, "file": file}, f"saved in {terminal.clean(file)}", as_json=as_json)
 
@@ -137,7 +137,7 @@ def _is_typed(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
-def _said(given: dict[str, Any]) -> Profile:
+def _from_options(given: dict[str, Any]) -> Profile:
     from thinkback.session import config
     from thinkback.session.profiles import rotation
     from thinkback.session.profiles.moving import moved, spot_of

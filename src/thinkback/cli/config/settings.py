@@ -136,7 +136,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
     path = user_settings.change({name: parsed})
     told = {"key": name, "value": parsed, "file": str(path)}
     terminal.tell(told, f"{name} = {shown(parsed)} in {path}", as_json=as_json)
-    _tell_faults(user_settings.read()[1])
+    _print_faults(user_settings.read()[1])
 
 
 @settings_command.command("unset")
@@ -149,10 +149,10 @@ def unset_command(key: str, as_json: bool) -> None:
     name, path, was_there = user_settings.unset(key)
     text = f"removed {name} from {path}" if was_there else f"{path} does not set {name}: nothing was changed"
     terminal.tell({"key": name, "was_set": was_there, "file": str(path)}, text, as_json=as_json)
-    _tell_faults(user_settings.read()[1])
+    _print_faults(user_settings.read()[1])
 
 
-def _tell_faults(faults: Sequence[RuleFileError]) -> None:
+def _print_faults(faults: Sequence[RuleFileError]) -> None:
     """Report the entries of the settings file that do not hold, and how to take them out."""
     for fault in faults:
         terminal.complain(f"{fault.message}\n  - `thinkback settings unset {fault.details['key']}` removes it")
@@ -166,7 +166,7 @@ def _found(endpoint: str, model: str, session: str, db: str) -> dict[str, Effect
     from thinkback.session.profiles.files import SETTING
 
     values, faults = user_settings.read()
-    _tell_faults(faults)
+    _print_faults(faults)
     given = Destination(endpoint, model)
     if session:
         with existing_log(db, values) as store:

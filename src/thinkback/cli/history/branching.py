@@ -147,7 +147,7 @@ def collapse_command(child: str, text: str | None, session: str, db: str, as_jso
     with existing_log(db) as store:
         into = opened(store, chosen(store, session).name, Destination())
         commit = collapse(opened(store, store.find(child).name, Destination()), into, text)
-    _tell([commit.hash], as_json)
+    _print_commits([commit.hash], as_json)
 
 
 @click.command("reset", short_help="Point the current branch at another commit.")
@@ -223,7 +223,7 @@ def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: 
     """Copy the commits NAMES onto the current branch. A response is copied whole, with its tool results."""
     with open_line(db, session) as found:
         commits = found.branches.cherry_pick(*names)
-    _tell([commit.hash for commit in commits], as_json)
+    _print_commits([commit.hash for commit in commits], as_json)
 
 
 @click.command("rebase", short_help="Move the current branch's own commits onto another head.")
@@ -236,10 +236,10 @@ def rebase_command(onto: str, session: str, db: str, as_json: bool) -> None:
     """Copy the commits that the current branch added since it left ONTO to the head of ONTO, and continue there."""
     with open_line(db, session) as found:
         commits = found.branches.rebase(onto)
-    _tell([commit.hash for commit in commits], as_json)
+    _print_commits([commit.hash for commit in commits], as_json)
 
 
-def _tell(hashes: list[str], as_json: bool) -> None:
+def _print_commits(hashes: list[str], as_json: bool) -> None:
     if as_json:
         terminal.print_json({"commits": hashes})
         return

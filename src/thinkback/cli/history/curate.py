@@ -68,7 +68,7 @@ def annotate_command(
                 message=message,
             )
         )
-    _tell(commit, as_json, "annotated")
+    _print_commit(commit, as_json, "annotated")
 
 
 @click.command("reasoning", short_help="Add reasoning by hand.")
@@ -115,7 +115,7 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
     with open_line(db, session) as found:
         _ask(found, hash, yes)
         commit = _quietly(lambda: found.commit(words, edit=hash))
-    _tell(commit, as_json, "edited")
+    _print_commit(commit, as_json, "edited")
 
 
 @click.command("restore", short_help="Undo an edit.")
@@ -132,7 +132,7 @@ def restore_command(hash: str, version: int, yes: bool, session: str, db: str, a
         if version:
             _ask(found, hash, yes)
         commit = _quietly(lambda: found.restore(hash, version))
-    _tell(commit, as_json, "restored")
+    _print_commit(commit, as_json, "restored")
 
 
 def _ask(session: Session, hash: str, yes: bool) -> None:
@@ -153,7 +153,7 @@ def _quietly(work: Callable[[], Commit]) -> Commit:
         return work()
 
 
-def _tell(commit: Commit, as_json: bool, done: str) -> None:
+def _print_commit(commit: Commit, as_json: bool, done: str) -> None:
     from thinkback.cli.history.payloads import concealed
 
     if as_json:

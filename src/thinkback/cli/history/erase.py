@@ -145,7 +145,7 @@ def _do(
     erasure = erase(True)
     if not dry_run and erasure.commits:
         if not yes:
-            _tell(erasure)
+            _print_commits(erasure)
             confirm("This cannot be undone. Erase it?")
         erasure = erase(False)
     elif not dry_run:
@@ -171,7 +171,7 @@ def _do(
             f"`sqlite3 {shlex.quote(file)} VACUUM` shrinks it while no program uses it"
         )
     if dry_run:
-        _tell(erasure)
+        _print_commits(erasure)
     if erasure.files:
         terminal.note("other programs' files still hold it; an import leaves it out:")
     for path in erasure.files:
@@ -180,7 +180,7 @@ def _do(
         terminal.note(f"the names of sessions stay: {hints.command('delete')} removes a session with its name")
 
 
-def _tell(erasure: Erasure) -> None:
+def _print_commits(erasure: Erasure) -> None:
     for gone in erasure.commits[:_SHOWN]:
         part = "" if gone.whole else ", in part"
         terminal.note(f"{terminal.short(gone.hash)}  {gone.kind}  {terminal.clock(gone.time)}  {gone.session}{part}")

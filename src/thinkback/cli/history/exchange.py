@@ -213,7 +213,7 @@ def _import_histories(
     with open_log(":memory:" if dry_run and not is_log_there(path) else path) as store:
         vouched = histories.vouched(store, endpoint) if endpoint else None
         wanted = histories.Wanted(program, place, began, project, dry_run, vouched)
-        tell: Callable[[Took], None] = (lambda _: None) if as_json else _tell_of
+        tell: Callable[[Took], None] = (lambda _: None) if as_json else _print_import
         if follow:
             terminal.note("following: Ctrl-C ends")
             done, gaps = following.follow(store.log, wanted, tell, time.time, time.sleep)
@@ -224,10 +224,10 @@ def _import_histories(
 
         terminal.print_json({"sessions": msgspec.to_builtins(done), "left_out": msgspec.to_builtins(gaps)})
         return
-    _tell_all(done, gaps, dry_run)
+    _print_total(done, gaps, dry_run)
 
 
-def _tell_of(took: Took) -> None:
+def _print_import(took: Took) -> None:
     """A session as it is done."""
     if took.skipped:
         terminal.note(f"{took.name}: {took.skipped}")
@@ -244,7 +244,7 @@ def _tell_of(took: Took) -> None:
         terminal.note(f"{took.name}: {terminal.plural(took.erased, 'commit')} erased here, left out again")
 
 
-def _tell_all(done: Sequence[Took], gaps: Sequence[Gap], dry_run: bool) -> None:
+def _print_total(done: Sequence[Took], gaps: Sequence[Gap], dry_run: bool) -> None:
     """How much it was, and a line for each kind of thing that was not taken in."""
     commits, changed = sum(took.commits for took in done), [took for took in done if took.commits]
     would = "would be added" if dry_run else "added"

@@ -52,7 +52,7 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
         if as_json:
             terminal.print_json([])
         else:
-            _tell_none(path)
+            _print_none(path)
         return
     with existing_log(db) as store:
         found = store.sessions()
@@ -61,14 +61,14 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
             summaries = store.log.summaries()
             terminal.print_json([_session_json(info, summaries.get(info.id)) for info in shown])
         elif not found:
-            _tell_none(path)
+            _print_none(path)
         else:
             print_sessions(store, shown)
     if len(shown) < len(found) and not (count or as_json):
         terminal.note(f"the {_SHOWN} sessions used last are shown, of {len(found)}: -n {len(found)} shows all")
 
 
-def _tell_none(path: str) -> None:
+def _print_none(path: str) -> None:
     place = "the log" if "://" in path else path
     terminal.out(f"No sessions in {place}; {hints.command('chat')} begins one.")
 

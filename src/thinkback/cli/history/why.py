@@ -71,7 +71,7 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
             owner, commit = found
             info = store.find(owner)
             session = info.name if as_json else _place(store, info)
-            _tell(session, opened(store, info.name, Destination()).why(commit.hash), as_json)
+            _print(session, opened(store, info.name, Destination()).why(commit.hash), as_json)
             return
         info = chosen(store, name)
         place = place_in(given)
@@ -103,7 +103,7 @@ def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
     return store.log.find_commit(name)
 
 
-def _tell(session: str, found: Explanation, as_json: bool) -> None:
+def _print(session: str, found: Explanation, as_json: bool) -> None:
     if as_json:
         led = [{"hash": commit.hash, "text": first_words(commit.value)} for commit in found.reasoning]
         plan = plan_json(found.plan) if found.plan is not None else {}

@@ -104,7 +104,7 @@ def _header(name: bytes, value: bytes) -> bytes:
     return struct.pack("!B", len(name)) + name + struct.pack("!BH", _STRING, len(value)) + value
 
 
-class Told(NamedTuple):
+class RequestDrafts(NamedTuple):
     """A request as drafts of the log: how many recorded responses it repeats, and its other parameters."""
 
     used: int
@@ -112,7 +112,7 @@ class Told(NamedTuple):
     params: dict[str, Any]
 
 
-def told(body: Json, target: Target, earlier: Sequence[Recorded]) -> Told:
+def drafts_of(body: Json, target: Target, earlier: Sequence[Recorded]) -> RequestDrafts:
     """The log before the request ``body``. Reasoning that was not recorded is taken for the target's own: it accepted
     the request."""
     ids = (f"r{number}" for number in itertools.count())
@@ -137,7 +137,7 @@ def told(body: Json, target: Target, earlier: Sequence[Recorded]) -> Told:
         drafts += [block_draft(block, response, index) for index, block in enumerate(result.blocks)]
         for sent, made in zip(_calls(found), [b for b in result.blocks if isinstance(b, ToolCall)], strict=True):
             answers[sent.id] = response, made.id
-    return Told(used, drafts, read.params)
+    return RequestDrafts(used, drafts, read.params)
 
 
 def _answer(draft: Draft, answers: dict[str, tuple[str, str]]) -> Draft:

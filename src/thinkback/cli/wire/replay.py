@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkback.cli.wire.carried import COUNTED, carry
-from thinkback.cli.wire.recorded import Json, Recorded, is_known, response_of, target_of, told
+from thinkback.cli.wire.recorded import Json, Recorded, drafts_of, is_known, response_of, target_of
 from thinkback.errors import NotFoundError, ThinkbackError, WireError
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head, Request, Step
@@ -66,7 +66,7 @@ def _compare(at: int, exchange: Json, target: Target, earlier: Sequence[Recorded
     """What our request carries beside the recorded one, and the record of ours."""
     body: Json = exchange["request"]["body"]
     accepted = (exchange.get("response") or {}).get("status", 200) < 400
-    log = told(body, target, earlier)
+    log = drafts_of(body, target, earlier)
     row: Json = {
         "exchange": at,
         "dialect": target.endpoint.dialect,

@@ -91,7 +91,7 @@ class EditorAgent:
 
     async def authenticate(self, method_id: str, **_: Any) -> Any:
         """Look whether the key is there now."""
-        with _told():
+        with _protocol_errors():
             if method_id != _KEY:
                 raise NotFoundError(f"there is no way to sign in called {method_id!r}")
             session = self._begun(_fresh_name())
@@ -100,14 +100,14 @@ class EditorAgent:
 
     async def new_session(self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any) -> Any:
         """Begin a conversation."""
-        with _told():
+        with _protocol_errors():
             name = _fresh_name()
             conversation = await self._hold(name, self._begun(name), cwd, mcp_servers or ())
             return acp.NewSessionResponse(session_id=name, **conversation.chosen())
 
     async def load_session(self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any) -> Any:
         """Go on with a conversation, and tell what was said and thought in it."""
-        with _told():
+        with _protocol_errors():
             conversation = await self._again(session_id, cwd, mcp_servers or ())
             await conversation.replay()
             return acp.LoadSessionResponse(**conversation.chosen())
@@ -116,13 +116,13 @@ class EditorAgent:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> Any:
         """Go on with a conversation that the editor still shows."""
-        with _told():
+        with _protocol_errors():
             conversation = await self._again(session_id, cwd, mcp_servers or ())
             return schema.ResumeSessionResponse(**conversation.chosen())
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Any:
         """The sessions of the log, last used first. The log knows no workspaces: each is said to be of ``cwd``."""
-        with _told():
+        with _protocol_errors():
             if cursor and not (cursor.isascii() and cursor.isdigit()):
                 raise SettingError(f"{cursor!r} is not a cursor of this list")
             first = int(cursor or 0)
@@ -136,7 +136,7 @@ class EditorAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> Any:
         """End a conversation; its session stays in the log, unless nothing was said in it."""
-        with _told():
+        with _protocol_errors():
             conversation = self._conversation(session_id)
             del self._conversations[session_id]
             await conversation.end()
@@ -144,20 +144,20 @@ class EditorAgent:
 
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> Any:
         """Permit calls in another way from now on."""
-        with _told():
+        with _protocol_errors():
             conversation = self._conversation(session_id)
             await conversation.choose(options.MODE, mode_id)
             return acp.SetSessionModeResponse()
 
     async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Any:
         """Choose something else from the next request on."""
-        with _told():
+        with _protocol_errors():
             conversation = self._conversation(session_id)
             return acp.SetSessionConfigOptionResponse(config_options=await conversation.choose(config_id, value))
 
     async def prompt(self, prompt: Sequence[Any], session_id: str, **meta: Any) -> Any:
         """Run a turn. ``_meta`` may say ``reasoning_effort``, for this one."""
-        with _told():
+        with _protocol_errors():
             conversation = self._conversation(session_id)
             efforts = [meta[key] for key in _EFFORTS if key in meta]
             return await conversation.prompt(prompt, {options.EFFORT: efforts[0]} if efforts else {})
@@ -238,7 +238,7 @@ def _fresh_name() -> str:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _protocol_errors() -> Iterator[None]:
     """Tell the editor of what goes wrong inside, without keys."""
     try:
         yield

@@ -124,8 +124,8 @@ class Conversation:
                             break
                 if self._cancelled:
                     return acp.PromptResponse(stop_reason="cancelled")
-                self._tell_ending(stream.reply)
-                self._tell_context()
+                self._send_ending(stream.reply)
+                self._send_context()
         finally:
             self._stream = None
         return _response(stream.reply, stream.unanswered)
@@ -156,7 +156,7 @@ class Conversation:
         found = options.config_options(self.session, self._models)
         return {"modes": options.modes(self.session), "config_options": found}
 
-    def _tell_ending(self, reply: Reply) -> None:
+    def _send_ending(self, reply: Reply) -> None:
         """Tell why a turn ended otherwise than with an answer."""
         if retry_reasoning_only.is_unanswered(reply):
             self._telling.note(f"the model reasoned and gave no answer: {reply.reason}".rstrip(": "))
@@ -165,7 +165,7 @@ class Conversation:
         elif reply.ending:
             self._telling.note(reply.ending)
 
-    def _tell_context(self) -> None:
+    def _send_context(self) -> None:
         """Tell how much of the model's context the next request will fill, where that is known."""
         with suppress(ThinkbackError):  # that it could not be sent is told when it is asked for
             counts = self.session.usage.context()
@@ -181,7 +181,7 @@ class Conversation:
 
     async def _approve(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the person at the editor, once all before it is told; no answer is a no."""
-        await self._telling.told()
+        await self._telling.flush()
         call = request.call
         asked = schema.ToolCallUpdate(
             tool_call_id=call.id,

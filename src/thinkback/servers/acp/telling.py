@@ -42,19 +42,19 @@ class Telling:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """A turn: leaving it waits until everything is told."""
+        """A turn: leaving it waits until everything is sent."""
         sender = asyncio.ensure_future(self._send())
         try:
             yield
         finally:
             self._close_calls()
             try:
-                await self.told()
+                await self.flush()
             finally:
                 sender.cancel()
 
-    async def told(self) -> None:
-        """Wait until everything so far is told."""
+    async def flush(self) -> None:
+        """Wait until everything so far is sent."""
         await self._outbox.join()
 
     def note(self, text: str) -> None:

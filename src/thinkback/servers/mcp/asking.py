@@ -201,7 +201,7 @@ class Asker:
         finally:
             self._budget.settle(reserved, used)
         reported = {"notices": notices} if notices else {}
-        told = _told(name, target, question, reply, longest)
+        told = _report(name, target, question, reply, longest)
         return told | reported | {"charged": used, "budget_left": self._budget.left}
 
 
@@ -276,7 +276,7 @@ def _charged_for(error: ThinkbackError, stream: AsyncReplyStream, asked: int, re
     return 0
 
 
-def _told(name: str, target: Asked, question: Query, reply: Reply, longest: int) -> Json:
+def _report(name: str, target: Asked, question: Query, reply: Reply, longest: int) -> Json:
     use = reply.tokens
     told: Json = {
         "session": name,

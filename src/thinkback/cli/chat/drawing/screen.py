@@ -117,7 +117,7 @@ class Screen:
                 case Reclassified():
                     self._take_back(delta)
                 case Status():
-                    self._tell(delta)
+                    self._show_status(delta)
                 case _:
                     assert_never(delta)
 
@@ -297,7 +297,7 @@ class Screen:
         self._say(text.removesuffix(terminal.clean(delta.text)))
         self._think(delta.text, delta.index)
 
-    def _tell(self, status: Status) -> None:
+    def _show_status(self, status: Status) -> None:
         now = self._clock()
         match status.state:
             case "sending":

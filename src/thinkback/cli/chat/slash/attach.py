@@ -32,7 +32,7 @@ def attach(chat: Chat, rest: str) -> None:
         chat.attached.clear()
     else:
         add(chat, [Path(name).expanduser() for name in named])
-    terminal.note(told(chat))
+    terminal.note(describe(chat))
 
 
 def add(chat: Chat, paths: Iterable[Path]) -> None:
@@ -45,7 +45,7 @@ def names(chat: Chat) -> str:
     return ", ".join(one.name if isinstance(one, Media) else one.partition(":\n")[0] for one in chat.attached)
 
 
-def told(chat: Chat) -> str:
+def describe(chat: Chat) -> str:
     """What is attached, and how to take it off."""
     if not chat.attached:
         return "nothing is attached"

@@ -26,7 +26,7 @@ def model(chat: Chat, rest: str) -> None:
     named = words(rest, "model [NAME]", most=1)
     if named:
         chat.session.use(model=named[0])
-    _tell(chat)
+    _print(chat)
     if not named:
         known = list(_known_models(chat))
         if known:
@@ -50,7 +50,7 @@ def endpoint(chat: Chat, rest: str) -> None:
             base_url=to.base_url or None,
             key_env=key_env or None,
         )
-    _tell(chat)
+    _print(chat)
 
 
 def _model_at(chat: Chat, endpoint: str) -> str:
@@ -87,7 +87,7 @@ def _option(given: list[str], name: str) -> str:
     return value
 
 
-def _tell(chat: Chat) -> None:
+def _print(chat: Chat) -> None:
     place = chat.session.conversation.configure().place
     if not place.is_complete:
         where = place.endpoint or place.base_url or "no endpoint yet: /endpoint ID"

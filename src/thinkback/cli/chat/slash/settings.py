@@ -30,12 +30,12 @@ def set_(chat: Chat, rest: str) -> None:
             raise click.UsageError(f"usage: /{USAGE}")
         case ["unset", "modelparam", name]:
             chat.session.unset(f"{PARAMS}.{name}")
-            _tell(chat, f"{PARAMS}.{name}")
+            _print(chat, f"{PARAMS}.{name}")
         case ["modelparam", name, *value]:
             _change(chat, f"{PARAMS}.{name}", " ".join(value))
         case ["unset", key]:
             chat.session.unset(key)
-            _tell(chat, key)
+            _print(chat, key)
         case [key]:
             _explain(chat, find(key).name)
         case [key, *value]:
@@ -56,7 +56,7 @@ def _words(rest: str) -> list[str]:
 def _change(chat: Chat, key: str, value: str) -> None:
     builtin = find(key).default
     chat.session.set(key, builtin if value == DEFAULT and builtin is not None else value)
-    _tell(chat, key)
+    _print(chat, key)
 
 
 def _explain(chat: Chat, name: str) -> None:
@@ -64,10 +64,10 @@ def _explain(chat: Chat, name: str) -> None:
     terminal.out(terminal.pen(sys.stdout)(name, "bold"))
     terminal.out(terminal.wrap(key.help, 2))
     terminal.out(terminal.wrap(f"Allowed: {', '.join(key.allowed)}.", 2))
-    _tell(chat, name)
+    _print(chat, name)
 
 
-def _tell(chat: Chat, name: str) -> None:
+def _print(chat: Chat, name: str) -> None:
     """The value in force and who said it; another program's name for a setting is shown by ours."""
     name = find(name).name
     effect = chat.session.effects.get(name) or Effect(name, None, "built-in", "built-in")
