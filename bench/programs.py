@@ -42,8 +42,10 @@ _HEAD = """## What survives, without it and with it
 Each program is used as its documentation shows, first alone, then with the transport (`before → after`), in every way
 it has of asking, each time with a log of its own. The questions, the words and the referee, which plays the providers,
 are those of [the gateway's page](clients.md). The transport never translates here: each program talks to providers of
-its own dialect. pydantic-ai's OpenAIChatModel does not ask OpenRouter for reasoning, so that there is none to go back;
-`settings={"reasoning.effort": "high"}` would ask.
+its own dialect. pydantic-ai's OpenAIChatModel does not ask OpenRouter for reasoning; with the transport
+`settings={"reasoning.effort": "high"}` asks. At Mistral both sides of an arrow are the same: its answers are lists of
+parts, which is not the form of chat completions that the transport reads, so that it passes them untouched; the gateway
+translates them.
 """
 TAKING = tuple(script for script in PYTHON if script.takes_client)
 """The programs that take an HTTP client of one's own."""

@@ -153,13 +153,13 @@ def inside(job: Job) -> Any:
     return thinkback.http_client(job.log, endpoint=job.endpoint)
 
 
-def inside_async(job: Job) -> Any:
-    """The same for asyncio."""
+def inside_async(job: Job, settings: Mapping[str, object] | None = None) -> Any:
+    """The same for asyncio; ``settings`` are the transport's, for what a client has no word for."""
     if not job.log:
         return None
     import thinkback
 
-    return thinkback.async_http_client(job.log, endpoint=job.endpoint)
+    return thinkback.async_http_client(job.log, endpoint=job.endpoint, settings=settings)
 
 
 def joined(texts: Iterable[str | None]) -> str:

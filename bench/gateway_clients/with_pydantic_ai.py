@@ -22,24 +22,26 @@ from bench.gateway_clients.schema import Weather
 from bench.peers.places import VERSION
 
 
-def _openai(job: Job) -> Any:
+def _openai(job: Job, http: Any) -> Any:
     from openai import AsyncOpenAI
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    client = AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0, http_client=inside_async(job))
+    client = AsyncOpenAI(base_url=job.base_url, api_key=job.key, max_retries=0, http_client=http)
     return OpenAIProvider(openai_client=client)
 
 
 def _chat(job: Job) -> Any:
     from pydantic_ai.models.openai import OpenAIChatModel
 
-    return OpenAIChatModel(job.model, provider=_openai(job))
+    # It does not ask OpenRouter for reasoning, whatever it is told.
+    asks = {"reasoning.effort": job.effort} if job.effort else None
+    return OpenAIChatModel(job.model, provider=_openai(job, inside_async(job, asks)))
 
 
 def _responses(job: Job) -> Any:
     from pydantic_ai.models.openai import OpenAIResponsesModel
 
-    return OpenAIResponsesModel(job.model, provider=_openai(job))
+    return OpenAIResponsesModel(job.model, provider=_openai(job, inside_async(job)))
 
 
 def _messages(job: Job) -> Any:

@@ -310,6 +310,9 @@ def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
     other: Any = httpx2.AsyncHTTPTransport()
     with pytest.raises(TypeError, match="AsyncTransport"):
         thinkback.Transport(log, other)
+    with pytest.raises(TypeError, match="verify: the transport of one's own"):
+        thinkback.http_client(log, transport=provider, verify=False)
+    thinkback.http_client(log, verify=False, proxy="http://127.0.0.1:9").close()
     with pytest.raises(SettingError, match="route"):
         thinkback.http_client(log, route="claude-opus-5-5")
     with pytest.raises(NotFoundError):

@@ -188,10 +188,16 @@ class Journal:
                 with log.lock:
                     log.held[attempt] = (time.monotonic(), entry)
 
+    @property
+    def holds(self) -> bool:
+        """Whether any attempt is held."""
+        log = self._current()
+        return log is not None and bool(log.held)
+
     def repeats(self, attempt: bytes) -> None:
         """A request begins: what was held of its like is not recorded, what is held too long is."""
         log = self._current()
-        if log is None or not log.held:
+        if log is None:
             return
         with log.lock:
             log.held.pop(attempt, None)

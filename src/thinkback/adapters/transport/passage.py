@@ -202,7 +202,9 @@ class Passage:
 
     def run(self) -> Flow:
         """All that is to be done. Raises what the program is to see."""
-        self._office.journal.repeats(self._attempt)
+        journal = self._office.journal
+        if journal.holds:
+            yield Do(lambda: journal.repeats(self._attempt))
         try:
             yield from self._answered()
         except _Bypassed as error:

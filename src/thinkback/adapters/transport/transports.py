@@ -40,6 +40,7 @@ from thinkback.session.store import SessionStore
 
 # As the SDKs have it for clients of their own.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+_OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
 Log = str | os.PathLike[str] | SessionStore
 
 
@@ -404,7 +405,8 @@ def http_client(
     otherwise. Proxies of the environment are used. ``transport`` is one of the program's own; the rest is of
     ``Transport``, which says what is raised.
     """
-    inner = transport if transport is not None else _ByClient() if getproxies() else None
+    below = _below(options, transport)
+    inner = transport if transport is not None else _ByClient(below) if below or getproxies() else None
     made = Transport(
         log,
         inner,
@@ -431,7 +433,8 @@ def async_http_client(
     **options: Any,
 ) -> httpx2.AsyncClient:
     """The same for asyncio: ``openai.AsyncOpenAI(http_client=thinkback.async_http_client("chats.db"))``."""
-    inner = transport if transport is not None else _AsyncByClient() if getproxies() else None
+    below = _below(options, transport)
+    inner = transport if transport is not None else _AsyncByClient(below) if below or getproxies() else None
     made = AsyncTransport(
         log,
         inner,
@@ -445,6 +448,14 @@ def async_http_client(
     return httpx2.AsyncClient(transport=made, **{"follow_redirects": True, **options})
 
 
+def _below(options: dict[str, Any], transport: object) -> dict[str, Any]:
+    """Those of ``options``, which they leave, that are about connections: a client with a transport ignores them."""
+    below = {name: options.pop(name) for name in _OF_CONNECTIONS if name in options}
+    if below and transport is not None:
+        raise TypeError(f"{', '.join(below)}: the transport of one's own has its own connections; say it there")
+    return below
+
+
 def _context() -> Any:
     return usual_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
@@ -452,8 +463,8 @@ def _context() -> Any:
 class _ByClient(httpx2.BaseTransport):
     """A client that finds the proxies of the environment, which one with a transport of its own does not."""
 
-    def __init__(self) -> None:
-        self._client = httpx2.Client(limits=_LIMITS, verify=_context())
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._client = httpx2.Client(**{"limits": _LIMITS, "verify": _context(), **options})
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         return self._client.send(request, stream=True, follow_redirects=False)
@@ -465,8 +476,8 @@ class _ByClient(httpx2.BaseTransport):
 class _AsyncByClient(httpx2.AsyncBaseTransport):
     """The same for asyncio."""
 
-    def __init__(self) -> None:
-        self._client = httpx2.AsyncClient(limits=_LIMITS, verify=_context())
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._client = httpx2.AsyncClient(**{"limits": _LIMITS, "verify": _context(), **options})
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         return await self._client.send(request, stream=True, follow_redirects=False)
