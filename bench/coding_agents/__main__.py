@@ -34,6 +34,8 @@ from thinkback_referee import Referee
 PAGE = ROOT / "docs" / "agent-runs.md"
 _RESULTS = PLACE / "results.json"
 _LANES = 2
+# Gemini CLI asks for a newer model where it knows that a name is retired (docs/coding-agents.md).
+_MORE = '\n[models."gemini-*"]\ntargets = [{ upstream = "gemini", model = "gemini-*" }]\n'
 _SHORT_PLACES = ("Anthropic 5.5", "DeepSeek chat")
 
 
@@ -119,7 +121,7 @@ def _lane(name: str, found: Installed, results: Results, chosen: argparse.Namesp
             if (name, place.name, through) in results.cells and not (chosen.places or chosen.way):
                 continue
             if through and gateway is None:
-                gateway = stack.enter_context(serving(directory, referee))
+                gateway = stack.enter_context(serving(directory, referee, _MORE))
             where = _through(gateway, name, place) if gateway and through else _alone(referee, place)
             results.add(play(name, found, referee, place, where))
 

@@ -19,7 +19,7 @@ from bench.peers.places import Place
 from bench.peers.play import refusal
 from thinkback_referee import LOST, Exchange, Referee
 
-SECONDS = 120.0
+SECONDS = 300.0
 """What one run of a program may take."""
 FIRST, NEXT, SWITCH, BACK, SUBAGENT, COMPACT, AFTER = (
     "three rounds",

@@ -161,6 +161,7 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
 
     failed: list[str] = []
     forgot = agent_kills = 0
+    first = True
     with Referee(house=agent_step, pace=PACE, report=note) as referee:
         port = free_port()
         (directory / "gateway.toml").write_text(configuration(directory, port, referee), encoding="utf-8")
@@ -243,8 +244,8 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="a directory that stays")
     options = parser.parse_args()
     PLACE.mkdir(exist_ok=True)
-    if missing := installed(options.agent).missing:
-        print(f"{options.agent} is left out: {missing}")
+    if reason := installed(options.agent).missing:
+        print(f"{options.agent} is left out: {reason}")
         return 0
     print(f"seed {options.seed} (--seed {options.seed} does the same again)", flush=True)
     with tempfile.TemporaryDirectory(prefix="trial-", ignore_cleanup_errors=True) as directory:

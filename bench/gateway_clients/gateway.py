@@ -23,7 +23,7 @@ from thinkback.stores.gateway_state.state import GatewayState
 from thinkback_referee import Referee
 
 _KEY_ENV = "REFEREE_KEY"
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 class Gateway:
@@ -52,10 +52,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(directory: Path, referee: Referee) -> Iterator[Gateway]:
-    """A gateway whose upstreams are all the referee's."""
+def serving(directory: Path, referee: Referee, more: str = "") -> Iterator[Gateway]:
+    """A gateway whose upstreams are all the referee's; ``more`` stands behind the rest of its configuration."""
     port = free_port()
-    (directory / "gateway.toml").write_text(configuration(directory, port, referee), encoding="utf-8")
+    (directory / "gateway.toml").write_text(configuration(directory, port, referee) + more, encoding="utf-8")
     process = start(directory, port)
     try:
         with closing(open_gateway_state(directory / "store")) as office:
