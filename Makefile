@@ -158,6 +158,9 @@ load: venv ## 64 sessions at once for two minutes: is a response lost, does memo
 	@$(BIN)/python -m bench.load
 	@$(BIN)/python -m bench.hostile
 
+image-check: venv ## the RUN lines of deploy/Dockerfile on this machine's files, in an overlay (root, Linux)
+	@$(BIN)/python -m scripts.image_check
+
 machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; SEED=... repeats one
 	@$(BIN)/python -m bench.machines $(if $(SEED),--seed $(SEED))
 

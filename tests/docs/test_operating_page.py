@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from scripts.image_check import instructions, stages
 from tests.docs.test_examples import ROOT
 from thinkback.proxy.report import Report
 from thinkback.rules import load_rulebook
@@ -97,6 +98,33 @@ def test_the_configuration_of_the_service_is_one() -> None:
 
 def test_the_page_names_files_that_there_are() -> None:
     """Everything under deploy/ is on the page."""
-    named = set(re.findall(r"deploy/([\w.-]+\w)", PAGE))
+    named = set(re.findall(r"deploy/([\w.-]+\w)", PAGE)) - {"gateway.env"}
 
     assert {each.name for each in DEPLOY.iterdir()} == named
+
+
+def test_the_image_serves_by_what_the_compose_file_gives_it() -> None:
+    """Every line of the Dockerfile is understood; files, images with a tag and variables that are named are there."""
+    build, final = stages((DEPLOY / "Dockerfile").read_text(encoding="utf-8"))
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    config = read_config("compose", (DEPLOY / "compose.toml").read_text(encoding="utf-8"), None, load_rulebook())
+    (command,) = [json.loads(each.text) for each in final if each.word == "ENTRYPOINT"]
+    copied = [part for each in build if each.word == "COPY" for part in each.text.split()[:-1]]
+
+    assert " ".join(command) == re.findall(r"^ExecStart=(.*)$", UNIT, re.MULTILINE)[0]
+    assert copied
+    assert all((ROOT / part).exists() for part in copied)
+    assert "dockerfile: deploy/Dockerfile\n" in compose
+    assert "./compose.toml:/etc/thinkback/gateway.toml:ro" in compose
+    assert re.findall(r"image: (\S+)$", compose, re.MULTILINE) == ["postgres:17"]
+    for reference in (config.store.url, config.secrets.current):
+        assert f"{reference.removeprefix('env:')}=" in PAGE
+    assert config.store.spool.startswith("/var/lib/thinkback/")
+    assert "- spool:/var/lib/thinkback\n" in compose
+
+
+@pytest.mark.parametrize("line", ["ADD a b", "FROM python", "RUN", "ENTRYPOINT thinkback"])
+def test_a_line_of_a_dockerfile_that_is_not_understood_is_refused(line: str) -> None:
+    """No line is passed over."""
+    with pytest.raises(ValueError, match=r"not understood|no base image|Expecting value"):
+        list(instructions(line))
