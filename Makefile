@@ -157,6 +157,7 @@ bench: venv ## the benchmarks; results in bench/latest.json
 load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
 	@$(BIN)/python -m bench.load
 	@$(BIN)/python -m bench.hostile
+	@$(BIN)/python -m bench.machines --seconds 20
 
 image-check: venv ## the RUN lines of deploy/Dockerfile on this machine's files, in an overlay (root, Linux)
 	@$(BIN)/python -m scripts.image_check
