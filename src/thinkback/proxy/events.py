@@ -164,7 +164,8 @@ class Route(msgspec.Struct, frozen=True):
     clients.
 
     ``upstream`` is what the caller calls it. ``streaming`` and ``whole`` are the headers of a request for either kind
-    of response, without credentials. ``passes_stored``: names of what its account keeps may be sent to it.
+    of response, without credentials. ``passes_stored``: names of what its account keeps may be sent to it. ``payer`` is
+    the key whose own credential goes there, if it is one.
     """
 
     upstream: str
@@ -176,6 +177,7 @@ class Route(msgspec.Struct, frozen=True):
     whole: dict[str, str]
     leaked_calls: Literal["text", "pass"] = "text"
     passes_stored: bool = False
+    payer: str = ""
 
     @property
     def name(self) -> str:
@@ -184,8 +186,13 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What fails or answers as one."""
+        """What is asked as one."""
         return self.upstream, self.target.model
+
+    @property
+    def breaker(self) -> tuple[str, ...]:
+        """What fails or answers as one: where a client's own credential goes, each for itself."""
+        return (*self.key, self.payer) if self.payer else self.key
 
     def __repr__(self) -> str:
         return f"<Route {self.upstream}/{self.target.model}>"

@@ -350,7 +350,9 @@ class Exchange:
             turn.on(turn_events.Head(command.id, head.status, head.headers, self._clock.now))
             relay = self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None
             del body
-            while piece := (yield Receive()):
+            # what a provider says of a client's credential may quote it: nobody stores or repeats that
+            mute = self._route is not None and self._route.payer != "" and head.status in (401, 403)
+            while not mute and (piece := (yield Receive())):
                 received += len(piece)
                 if received > LARGEST:
                     turn.refused = _too_large()
@@ -439,6 +441,9 @@ class Exchange:
         self._failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
         self._reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
         problem, retry_after = problem_of(error)
+        status = int(str(error.details.get("status") or 0)) if isinstance(error, ProviderError) else 0
+        if status in (401, 403) and self._route is not None and self._route.payer:
+            problem = Problem(status, "the provider refused the credential that was sent", code="refused_credential")
         if isinstance(error, CredentialError) and self._received.client.alone:
             # who asks without a key, on loopback, is who has to set it
             remedy = "; ".join((error.message, *error.actions_for_people))

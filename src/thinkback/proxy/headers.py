@@ -32,6 +32,7 @@ CREDENTIALS = frozenset(
         "ocp-apim-subscription-key",
         "proxy-authorization",
         "set-cookie",
+        "thinkback-key",
         "x-amz-security-token",
         "x-api-key",
         "x-auth-token",

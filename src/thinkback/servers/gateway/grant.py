@@ -9,6 +9,11 @@ import msgspec
 
 from thinkback.proxy.retention import Recording
 
+PREFIX = "tb-"
+"""How every key of a gateway begins."""
+KEY_HEADER = "thinkback-key"
+"""Where a key stands beside a credential of the client's own."""
+
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens that a key may use per ``period``; ``None`` is no limit. ``reasoning`` counts reasoning tokens alone."""
@@ -28,6 +33,9 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     """A virtual key without its secret. ``models`` are glob patterns of the names that a client may ask for.
 
+    ``upstream`` is the only one that it leads to, empty where it leads to all, and ``account`` whose credential it is
+    there, as that provider names it.
+
     ``settings`` are ``reasoning.*`` and other settings of requests with this key. ``expires`` is in microseconds UTC.
     """
 
@@ -40,6 +48,8 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     budget: Budget = Budget()
     limits: Limits = Limits()
     expires: int | None = None
+    upstream: str = ""
+    account: str = ""
 
 
 OPEN = Grant("open", name="no key is asked for")

@@ -10,16 +10,21 @@ import msgspec
 from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Client, Received
 from thinkback.servers.gateway.grant import OPEN, Grant
+from thinkback.servers.gateway.own import Own
 from thinkback.stores.gateway_state.records import Use
 from thinkback.wire.writing import Problem
 
 
 class Incoming(NamedTuple):
-    """One request for a response: as an exchange takes it, whose it is, and the name it has in logs."""
+    """One request for a response: as an exchange takes it, whose it is, and the name it has in logs.
+
+    ``own`` is the client's own credential for a provider.
+    """
 
     request: Received
     grant: Grant
     id: str
+    own: Own | None = None
 
     @classmethod
     def of(
@@ -32,11 +37,12 @@ class Incoming(NamedTuple):
         model: str = "",
         streams: bool | None = None,
         counts_only: bool = False,
+        own: Own | None = None,
     ) -> Incoming:
         """A request with the key ``grant``; ``Received`` says what the rest is."""
         is_open = grant.key == OPEN.key
         client = Client(grant.tenant, grant.key, grant.recording, limited="*" not in grant.models, alone=is_open)
-        return cls(Received(front, body, headers, client, model, streams, counts_only), grant, id)
+        return cls(Received(front, body, headers, client, model, streams, counts_only), grant, id, own)
 
 
 class Notes(msgspec.Struct):

@@ -23,11 +23,11 @@ from thinkback.model import canonical
 from thinkback.proxy.problems import Refused
 from thinkback.proxy.retention import Recording
 from thinkback.servers.gateway.access.audit import NO_AUDIT, Audit
-from thinkback.servers.gateway.grant import OPEN, Budget, Grant, Limits
+from thinkback.servers.gateway.grant import KEY_HEADER, OPEN, Budget, Grant, Limits
+from thinkback.servers.gateway.grant import PREFIX as PREFIX
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback.stores.gateway_state.state import GatewayState
 
-PREFIX = "tb-"
 LIFE = 1.0
 """Seconds for which a key that was found is not looked up again."""
 PATIENCE = 2.0
@@ -112,6 +112,8 @@ def presented(headers: Mapping[str, str], query: Mapping[str, Sequence[str]]) ->
     Where a client shows several (its SDK found another one in the environment), one that looks like ours is taken.
     Header names are in lower case.
     """
+    if headers.get(KEY_HEADER, "").strip():
+        return headers[KEY_HEADER].strip()
     scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
     shown = [
         bearer.strip() if scheme.lower() == "bearer" else "",

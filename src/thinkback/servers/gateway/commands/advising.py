@@ -84,7 +84,8 @@ def _trouble(config: Config, rulebook: Rulebook, to: To) -> str:
         place = place_of(config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream), to.model)
         if to.model:
             place.target(rulebook)
-        place.authenticator(rulebook)
+        if to.upstream not in config.upstreams or config.upstreams[to.upstream].credentials == "gateway":
+            place.authenticator(rulebook)
     except ThinkbackError as error:
         return "; ".join((error.message, *error.next_actions[:1]))
     return ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from thinkback.errors import NotFoundError, SettingError
+from thinkback.errors import NotFoundError, SettingError, ThinkbackError
+from thinkback.model.rule import Endpoint
 from thinkback.proxy.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
@@ -21,6 +22,14 @@ from thinkback.wire.registry import FRONTS
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class EndpointRows(Protocol):
+    """Knows endpoints by name and by address."""
+
+    def endpoint(self, name: str) -> Endpoint: ...
+
+    def endpoint_for_url(self, base_url: str) -> Endpoint: ...
 
 
 KINDS: Mapping[type, str] = {
@@ -66,6 +75,7 @@ def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
     for name, upstream in config.upstreams.items():
         if upstream.endpoint:
             yield from _place(f"upstreams.{quoted(name)}.endpoint", upstream.endpoint, rulebook, "endpoint")
+    yield from _own(config, rulebook)
     for name, alias in config.models.items():
         for at, target in enumerate(alias.targets):
             if target.upstream not in config.upstreams:
@@ -75,6 +85,30 @@ def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
         if usual not in config.upstreams:
             where = f"routing.defaults.{front}"
             yield from _place(where, usual, rulebook, "upstream of this file and no endpoint")
+
+
+def _own(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
+    """Two places that take clients' own credentials in one dialect: nobody could tell which a credential is for."""
+    seen: dict[str, str] = {}
+    for name, upstream in config.upstreams.items():
+        if upstream.credentials != "client":
+            continue
+        try:
+            endpoint = endpoint_of(upstream, rulebook)
+        except ThinkbackError:  # reported with its own path
+            continue
+        where = f"upstreams.{quoted(name)}.credentials"
+        if endpoint.auth.scheme not in ("bearer", "header"):
+            yield Fault(where, "", f"{endpoint.id} takes no key that a client could send: use the gateway's own")
+        if endpoint.dialect in seen:
+            other = f"upstreams.{quoted(seen[endpoint.dialect])}"
+            yield Fault(where, "", f"{other} takes clients' credentials of the same dialect, {endpoint.dialect}")
+        seen.setdefault(endpoint.dialect, name)
+
+
+def endpoint_of(upstream: Upstream, rulebook: EndpointRows) -> Endpoint:
+    """The data of a place. Raises ``NotFoundError``."""
+    return rulebook.endpoint(upstream.endpoint) if upstream.endpoint else rulebook.endpoint_for_url(upstream.base_url)
 
 
 def _place(path: str, name: str, rulebook: Rulebook, what: str) -> Iterator[Fault]:
@@ -151,6 +185,11 @@ def _upstream(path: str, upstream: Upstream) -> Iterator[Fault]:
         yield Fault(f"{path}.key_file", "", "the key is in a variable or in a file: leave key_env out, or key_file")
     if upstream.key_env and not VARIABLE.fullmatch(upstream.key_env):
         yield Fault(f"{path}.key_env", "", "must be the name of an environment variable, never the key")
+    if upstream.credentials == "client":
+        named = [key for key in ("key_env", "key_file", "account") if getattr(upstream, key)]
+        named += [f"headers.{quoted(name)}" for name in upstream.headers if name.lower() in CREDENTIALS]
+        for key in named:
+            yield Fault(f"{path}.{key}", "", "is the client's, with credentials = client: leave it out")
     for key, url in (("base_url", upstream.base_url), ("proxy", upstream.proxy)):
         try:
             if url:

@@ -80,6 +80,7 @@ class Upstream(msgspec.Struct, frozen=True):
     ``stored``: what becomes of requests of keys that name what the account there keeps (files, conversations).
     ``leaked_calls``: what becomes of calls that leak into reasoning, where the rule knows of it: they stay text, or are
     passed to the client as calls. ``settings`` hold for its requests where no alias says otherwise.
+    ``credentials``: whose requests show: the gateway's own, or those of its client, who speaks its dialect.
     """
 
     endpoint: str = ""
@@ -92,6 +93,7 @@ class Upstream(msgspec.Struct, frozen=True):
     stored: Literal["refuse", "pass"] = "refuse"
     leaked_calls: Literal["text", "pass"] = "text"
     settings: Mapping[str, object] = {}
+    credentials: Literal["gateway", "client"] = "gateway"
 
 
 class To(msgspec.Struct, frozen=True):

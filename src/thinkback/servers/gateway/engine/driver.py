@@ -175,9 +175,10 @@ class _Driver:
         match command:
             case Choose():
                 incoming = self._incoming
+                front, own = incoming.request.front, incoming.own
                 self._phases.setdefault("recognise", 0.0)
                 self._choice = self._engine.router.choose(
-                    command.model, incoming.grant, command.origins, command.end_user, incoming.request.front
+                    command.model, incoming.grant, command.origins, command.end_user, front, own
                 )
                 return self._choice.current
             case NextPlace():
@@ -247,6 +248,9 @@ class _Driver:
         post = transport.post(plan.url, plan.headers, command.body, timeouts)
         response = await post.__aenter__()
         self._post, self._body = post, aiter(response.body)
+        route, own = self._choice.current, self._incoming.own
+        if route.payer and own is not None:
+            engine.answered(route, own, response.status)
         return Head(response.status, response.headers)
 
     async def _receive(self) -> bytes:

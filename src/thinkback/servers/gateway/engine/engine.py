@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from thinkback.drive.http import AsyncTransport
+from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.log.protocol import AppendRequest
+from thinkback.proxy.events import Route
 from thinkback.proxy.histories import Histories
 from thinkback.rules import Rulebook
+from thinkback.servers.gateway.access.principals import Principals
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.engine.apart import Apart
 from thinkback.servers.gateway.engine.memory import Withheld
 from thinkback.servers.gateway.engine.settings import Effective
+from thinkback.servers.gateway.own import Own
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.storing.batch_writer import Writing
 from thinkback.servers.gateway.storing.failover import Storing
 from thinkback.servers.gateway.storing.spool import Spool
 from thinkback.servers.gateway.storing.tenants import TenantLogs
 from thinkback.servers.gateway.upstreams.routing import Router
+from thinkback.servers.gateway.upstreams.upstream import Upstream
 from thinkback.stores.gateway_state.state import Carriers, Erasures
 
 T = TypeVar("T")
 # Threads that wait for the store; so many requests share a transaction at most.
 _THREADS = 16
+_PATIENCE = 10.0
+"""Seconds for which a provider is asked about a credential."""
 
 
 class Engine:
@@ -58,11 +64,29 @@ class Engine:
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
         self.apart = Apart()
         self._writing = Writing(logs.of, self.executor)
+        self.principals = Principals(self._ask)
 
     def configure(self, config: Config) -> None:
         """Another configuration for the requests that come from now on."""
         self.router = Router(config, self.rulebook, breakers=self.router.breakers)
         self.config = config
+
+    def answered(self, route: Route, own: Own, status: int) -> None:
+        """What a provider made of a client's own credential."""
+        if 200 <= status < 300:
+            self.principals.took(route, own)
+        elif status in (401, 403):
+            self.principals.refused(route, own)
+
+    async def _ask(self, route: Route, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str]]:
+        """A provider's answer to a request for its list of models, which costs nothing."""
+        base, _, query = route.target.base_url.partition("?")
+        url = f"{base}/models?{query}" if query else f"{base}/models"
+        timeouts = Timeouts(self.config.timeouts.connect, _PATIENCE, _PATIENCE, _PATIENCE)
+        transport = self.transport(route.place.proxy)
+        assert isinstance(transport, Upstream)
+        async with transport.get(url, {**route.whole, **headers}, timeouts) as response:
+            return response.status, response.headers
 
     async def record(self, tenant: str, entry: AppendRequest) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""

@@ -20,7 +20,7 @@ from thinkback.proxy.headers import passed_on
 from thinkback.proxy.problems import Refused, problem_of
 from thinkback.servers.gateway.access.keys import presented
 from thinkback.servers.gateway.config.schema import Config
-from thinkback.servers.gateway.grant import Grant
+from thinkback.servers.gateway.grant import KEY_HEADER, PREFIX, Grant
 from thinkback.servers.gateway.http import pages, routes
 from thinkback.servers.gateway.http.answers import Answer, answer_of
 from thinkback.servers.gateway.http.arrays import ArraySink
@@ -32,6 +32,7 @@ from thinkback.servers.gateway.http.response_stream import Headers, ResponseSink
 from thinkback.servers.gateway.http.routes import GETS, Route
 from thinkback.servers.gateway.http.scraping import check_scraper
 from thinkback.servers.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.servers.gateway.own import Own, own_of
 from thinkback.servers.gateway.telemetry.logs import Log, Value
 from thinkback.servers.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.servers.gateway.telemetry.tracing import spans_of, traced
@@ -79,6 +80,7 @@ class App:
     def configure(self, behind: Behind, config: Config, metrics_key: str = "") -> None:
         """Serve requests that come from now on by these."""
         self._behind, self._config, self._metrics_key = behind, config, metrics_key
+        self._takes_own = any(each.credentials == "client" for each in config.upstreams.values())
         self._origins = Origins(config.server)
         self._spans = spans_of(config.telemetry)
 
@@ -171,22 +173,32 @@ class App:
             return pages.openapi()
         if route.page == "root":
             return pages.json({"name": "thinkback gateway", "openapi": "/openapi.json"})
-        grant = await self._admit(scope, asked)
+        grant = await self._admit(scope, asked, self._own(asked))
         listed = self._behind.models(grant, route.front, route.model)
         if route.page == "models":
             return pages.models(route.front, listed)
         return pages.model(route.front, listed, route.model)
 
-    async def _admit(self, scope: Mapping[str, Any], asked: RequestContext) -> Grant:
+    async def _admit(self, scope: Mapping[str, Any], asked: RequestContext, own: Own | None) -> Grant:
+        """Whoever asks: by a key, else by a credential of their own where an upstream takes such ones."""
         client = scope.get("client")
-        return await self._behind.admit(presented(asked.headers, asked.query), client[0] if client else "")
+        address, secret = client[0] if client else "", presented(asked.headers, asked.query)
+        by_own = self._takes_own and not self._config.server.no_auth and KEY_HEADER not in asked.headers
+        if by_own and not secret.startswith(PREFIX):
+            return await self._behind.admit_own(own, asked.route.front, address)
+        return await self._behind.admit(secret, address)
+
+    def _own(self, asked: RequestContext) -> Own | None:
+        """The client's own credential for a provider, where an upstream takes such ones. Raises ``Refused``."""
+        return own_of(asked.headers, asked.query) if self._takes_own else None
 
     async def _respond(
         self, scope: Mapping[str, Any], asked: RequestContext, receive: Receive, sink: ResponseSink
     ) -> None:
         if self.draining:
             raise Refused(503, "draining", "the gateway is restarting; retry", retry_after=1)
-        grant = await self._admit(scope, asked)
+        own = self._own(asked)
+        grant = await self._admit(scope, asked, own)
         sink.key = grant.key
         kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -206,6 +218,7 @@ class App:
                 asked.route.model,
                 asked.route.streams,
                 asked.route.counts_only,
+                own,
             )
             del body
             as_array = asked.route.streams and asked.query.get("alt") != ["sse"]

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.incoming import Incoming, Sink
+from thinkback.servers.gateway.own import Own
 from thinkback.wire.front import Listed
 
 
@@ -24,6 +25,10 @@ class Behind(Protocol):
 
     async def admit(self, secret: str, address: str) -> Grant:
         """The grant of the key that was presented from ``address``; ``""`` is none. Raises ``Refused``."""
+        ...
+
+    async def admit_own(self, own: Own | None, front: str, address: str) -> Grant:
+        """The grant of who shows a credential of its own, and no key, at ``front``. Raises ``Refused``."""
         ...
 
     def entered(self, grant: Grant) -> AbstractContextManager[None]:

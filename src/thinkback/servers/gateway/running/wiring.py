@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from thinkback.errors import StoreError, ThinkbackError
+from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.audit import Audit
 from thinkback.servers.gateway.access.estimating import use_of
 from thinkback.servers.gateway.access.idempotency import Idempotency
@@ -23,6 +24,7 @@ from thinkback.servers.gateway.engine.engine import Engine
 from thinkback.servers.gateway.grant import Grant, Limits
 from thinkback.servers.gateway.http.backend import Health
 from thinkback.servers.gateway.incoming import Incoming, Sink
+from thinkback.servers.gateway.own import Own
 from thinkback.servers.gateway.running.places import spool_place, state_place
 from thinkback.servers.gateway.running.sweeping import sweep
 from thinkback.servers.gateway.secrets.sealing import Sealer
@@ -107,6 +109,16 @@ class Wired:
         grant = await self._access.admit(secret, address)
         await self._spending.check(grant)
         return grant
+
+    async def admit_own(self, own: Own | None, front: str, address: str) -> Grant:
+        """The grant of who shows a credential of its own at ``front``. Raises ``Refused``."""
+        engine = self._engine
+        try:
+            return await engine.principals.admit(own, engine.router.own_place(front), engine.config.recording.mode)
+        except Refused as refused:
+            if refused.status == 401:
+                self._audit.refused(refused.code, address)
+            raise
 
     @contextmanager
     def entered(self, grant: Grant) -> Iterator[None]:

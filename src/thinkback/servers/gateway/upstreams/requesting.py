@@ -54,8 +54,8 @@ def _basic(user: str | None, password: str | None) -> str:
     return "Basic " + b64encode(f"{unquote(user or '')}:{unquote(password or '')}".encode()).decode()
 
 
-def head(address: Address, target: str, headers: Mapping[str, str], length: int, way: Address | None) -> bytes:
-    """The head of a POST with ``length`` bytes, to ``address`` or to a proxy on the ``way`` that forwards it.
+def head(address: Address, target: str, headers: Mapping[str, str], length: int | None, way: Address | None) -> bytes:
+    """The head of a POST with ``length`` bytes, or of a GET, to ``address`` or to a proxy on the ``way`` to it.
 
     Raises ``NetworkError``, for good, for a header that HTTP cannot carry.
     """
@@ -74,6 +74,8 @@ def head(address: Address, target: str, headers: Mapping[str, str], length: int,
     text = "".join(lines)
     if not text.isascii() or text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
         raise _malformed()
+    if length is None:
+        return f"GET {target} HTTP/1.1\r\n{text}\r\n".encode("ascii")
     return f"POST {target} HTTP/1.1\r\n{text}content-length: {length}\r\n\r\n".encode("ascii")
 
 

@@ -12,21 +12,23 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from thinkback.compile import guard
-from thinkback.drive.auth import Keyring
+from thinkback.drive.auth import NO_CREDENTIALS, Keyring
 from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
 from thinkback.model.blocks import Origin
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
+from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.config import naming
 from thinkback.servers.gateway.config.checking import REFERENCE
 from thinkback.servers.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.servers.gateway.grant import Grant
+from thinkback.servers.gateway.own import Own, OwnKey, no_credential
 from thinkback.servers.gateway.secrets.secret import text_of
 from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.session.config import keys, today
@@ -35,6 +37,18 @@ from thinkback.settings.values import flatten
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
+
+
+_ANY = "own:"
+"""The account of a place whose client pays, before the client is known."""
+
+
+class _Asker(NamedTuple):
+    """Who asks, in which dialect, with which credential of its own."""
+
+    grant: Grant
+    front: str
+    own: Own | None
 
 
 class Catalogue(Rulebook, Protocol):
@@ -67,7 +81,7 @@ class Choice:
 
         Empty where none is left: then the current one stays, and may be asked again.
         """
-        self._breakers.failed(self.current.key)
+        self._breakers.failed(self.current.breaker)
         following = self._next()
         self._is_told = following is None
         if following is None:
@@ -77,15 +91,15 @@ class Choice:
 
     def succeeded(self) -> None:
         """The current place answered."""
-        self._breakers.succeeded(self.current.key)
+        self._breakers.succeeded(self.current.breaker)
 
     def failed(self) -> None:
         """The request failed here, in a way that ``fail_over`` was not told of: its response broke off, say."""
         if not self._is_told:
-            self._breakers.failed(self.current.key)
+            self._breakers.failed(self.current.breaker)
 
     def _next(self) -> Route | None:
-        return next((route for route in self._left if self._breakers.admits(route.key)), None)
+        return next((route for route in self._left if self._breakers.admits(route.breaker)), None)
 
 
 class Router:
@@ -116,31 +130,55 @@ class Router:
         self.breakers.adjust(routing.breaker_failures, routing.breaker_cooldown)
 
     def choose(
-        self, asked: str, grant: Grant, origins: Sequence[Origin] = (), end_user: str = "", front: str = ""
+        self,
+        asked: str,
+        grant: Grant,
+        origins: Sequence[Origin] = (),
+        end_user: str = "",
+        front: str = "",
+        own: Own | None = None,
     ) -> Choice:
         """The places for a model that is ``asked`` for at ``front``.
 
-        ``origins``: who minted what the history carries, oldest first.
+        ``origins``: who minted what the history carries, oldest first. ``own`` is the client's own credential, which
+        goes to the upstream that takes such ones in the client's dialect, and to no other.
 
         Raises ``NotFoundError`` for a name that there is not, or not for this key; ``CredentialError`` where no place
-        has a key; ``NetworkError`` with ``details["retry_after"]`` (seconds) where all are left alone for a while.
+        has a key; ``Refused`` for a place that the client has to show a credential for; ``NetworkError`` with
+        ``details["retry_after"]`` (seconds) where all are left alone for a while.
         """
         if not model_matches(asked, grant.models):
             raise _unknown(asked)
-        routes = self._resolved(asked, self._candidates(asked, front))
+        routes = self._resolved(asked, self._candidates(asked, front, grant), _Asker(grant, front, own))
         return Choice(_affine(routes, origins, end_user), self.breakers)
+
+    def own_place(self, front: str) -> Route | None:
+        """The place that takes the own credentials of clients that speak ``front``, without one; ``None`` for none."""
+        for name, upstream in self._config.upstreams.items():
+            if upstream.credentials == "client":
+                route = self._route("", To(name, _ANY))
+                if route.target.endpoint.dialect == front:
+                    return route
+        return None
 
     def names(self, grant: Grant, front: str = "") -> list[str]:
         """What ``grant`` may ask for by name at ``front``: aliases, and models of the catalogue."""
+        if grant.upstream:
+            aliases = (name for name in self._config.models if naming.STAR not in name)
+            leading = [name for name in aliases if self.may_ask(name, grant, front)]
+            return [*leading, *(f"{grant.upstream}/{model}" for model in self._models_of(grant.upstream))]
         found = dict.fromkeys((*self._aliases(), *self._catalogue(front)))
         return [name for name in found if model_matches(name, grant.models)]
 
     def may_ask(self, asked: str, grant: Grant, front: str) -> bool:
         """Whether the name leads anywhere."""
         try:
-            return model_matches(asked, grant.models) and bool(self._candidates(asked, front))
+            found = self._candidates(asked, front, grant)
         except NotFoundError:
             return False
+        if grant.upstream and all(to.upstream != grant.upstream for _, to in found):
+            return False
+        return model_matches(asked, grant.models) and bool(found)
 
     def _aliases(self) -> Iterator[str]:
         for name, alias in self._config.models.items():
@@ -186,19 +224,18 @@ class Router:
         known = self._rulebook
         return (known.endpoint(place.endpoint) if place.endpoint else known.endpoint_for_url(place.base_url)).id
 
-    def _candidates(self, asked: str, front: str) -> list[tuple[str, To]]:
+    def _candidates(self, asked: str, front: str, grant: Grant) -> list[tuple[str, To]]:
         """(alias, target) in the order of preference."""
         meant = naming.meant(asked, self._config.models)
         if meant is not None:
             return list(self._of_alias(meant.alias, set(), meant.captured))
-        return [("", self._unaliased(asked, front))]
+        return [("", self._unaliased(asked, grant.upstream or self._config.routing.defaults.get(front, "")))]
 
-    def _unaliased(self, asked: str, front: str) -> To:
-        """Where a name leads that is no alias: what stands before its slash, else the default upstream of the front."""
+    def _unaliased(self, asked: str, usual: str) -> To:
+        """Where a name leads that is no alias: what stands before its slash, else the ``usual`` upstream."""
         try:
             return self._in_catalogue(asked)
         except NotFoundError:
-            usual = self._config.routing.defaults.get(front)
             if not usual or not asked.isprintable() or asked in (".", ".."):
                 raise
             return To(usual, asked)
@@ -225,20 +262,38 @@ class Router:
         for following in alias.fallbacks:
             yield from self._of_alias(following, seen)
 
-    def _resolved(self, asked: str, candidates: Sequence[tuple[str, To]]) -> list[Route]:
+    def _resolved(self, asked: str, candidates: Sequence[tuple[str, To]], asker: _Asker) -> list[Route]:
         """Those that can be asked. Raises what is wrong with the first where none can."""
         routes: dict[tuple[str, str], Route] = {}
         first: ThinkbackError | None = None
         for alias, to in candidates:
             try:
-                route = self._route(alias, to)
-            except (CredentialError, NotFoundError) as error:
+                route = self._for(asker, self._route(alias, to), asked)
+            except (CredentialError, NotFoundError, Refused) as error:
                 first = first or error
                 continue
             routes.setdefault(route.key, route)
         if not routes:
             raise first or _unknown(asked)
         return list(routes.values())
+
+    def _for(self, asker: _Asker, route: Route, asked: str) -> Route:
+        """``route`` as it is for who asks: a client's own credential is put on for this request alone."""
+        grant, upstream = asker.grant, self._config.upstreams.get(route.upstream)
+        if grant.upstream and grant.upstream != route.upstream:
+            raise _unknown(asked)  # every other one spends what is not theirs
+        if upstream is None or upstream.credentials != "client":
+            return route
+        if asker.own is None or route.target.endpoint.dialect != asker.front:
+            raise no_credential(route.upstream)
+        account, known = (grant.account, True) if grant.account else (f"{_ANY}{grant.key}", False)
+        return msgspec.structs.replace(
+            route,
+            target=msgspec.structs.replace(route.target, account=account, account_known=known),
+            authenticator=OwnKey(asker.own.headers(route.target.endpoint.auth)),
+            passes_stored=True,
+            payer=grant.key,
+        )
 
     def _route(self, alias: str, to: To) -> Route:
         on = self._day()
@@ -264,7 +319,7 @@ class Router:
             upstream=to.upstream,
             place=place,
             target=place.target(rulebook),
-            authenticator=place.authenticator(rulebook),
+            authenticator=NO_CREDENTIALS if upstream.credentials == "client" else place.authenticator(rulebook),
             settings=_settings(upstream, self._config.models[alias]) if alias else upstream.settings,
             streaming=place.headers(rulebook, streams=True),
             whole=place.headers(rulebook, streams=False),
@@ -293,7 +348,7 @@ def place_of(upstream: Upstream, model: str) -> EndpointConfig:
             for name, value in upstream.headers.items()
         },
         proxy=upstream.proxy or None,
-        account=upstream.account,
+        account=_ANY if upstream.credentials == "client" else upstream.account,
     )
 
 
@@ -301,6 +356,8 @@ def without_key(config: Config, rulebook: Rulebook) -> dict[str, CredentialError
     """The upstreams of ``config`` that cannot be asked for want of a key, by name, with what is missing."""
     found: dict[str, CredentialError] = {}
     for name, upstream in config.upstreams.items():
+        if upstream.credentials == "client":
+            continue
         try:
             place_of(upstream, "").authenticator(rulebook)
         except CredentialError as error:
@@ -341,7 +398,7 @@ def _unknown(asked: str) -> NotFoundError:
 
 
 def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
-    seconds = min(breakers.rests_for(route.key) for route in routes)
+    seconds = min(breakers.rests_for(route.breaker) for route in routes)
     return NetworkError(
         "no upstream of this model responded recently: requests to them are paused",
         details={"phase": "network", "retry_after": seconds},

@@ -38,6 +38,10 @@ class Upstream:
         """Send; the connection is closed when the context ends, or kept where the response was read to its end."""
         return _Exchange(self, url, headers, body, timeouts)
 
+    def get(self, url: str, headers: dict[str, str], timeouts: Timeouts) -> _Exchange:
+        """The same without a body, for a page."""
+        return _Exchange(self, url, headers, None, timeouts)
+
     async def aclose(self) -> None:
         """Close all connections that are idle."""
         for kept in self._idle.values():
@@ -79,11 +83,14 @@ def _is_good(connection: Connection, now: float) -> bool:
 class _Exchange:
     """One request and its response, as a context."""
 
-    def __init__(self, upstream: Upstream, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> None:
+    def __init__(
+        self, upstream: Upstream, url: str, headers: dict[str, str], body: bytes | None, timeouts: Timeouts
+    ) -> None:
         self._upstream = upstream
         self._url = url
         self._headers = headers
-        self._body = body
+        self._body = body or b""
+        self._length = None if body is None else len(body)
         self._timeouts = timeouts
         self._connection: Connection | None = None
         self._address: Address
@@ -95,7 +102,7 @@ class _Exchange:
         end = math.inf if timeouts.total is None else now + timeouts.total
         address, target = parse(self._url)
         self._address = address
-        request = head(address, target, self._headers, len(self._body), upstream.way(address))
+        request = head(address, target, self._headers, self._length, upstream.way(address))
         connection = upstream.kept(address, now)
         if connection is not None:
             try:

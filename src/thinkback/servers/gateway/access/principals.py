@@ -1,0 +1,127 @@
+"""Whose a client's own credential is, by the word of the provider that it is for.
+
+Promises: what is remembered is a keyed hash, for a while, of so many at most; who is meant is said by the provider's
+response alone, never by the client; before the provider answered 2xx to a credential on this gateway, nobody is meant
+by it. Must not: send a credential to any place but the one that it is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from thinkback.errors import NetworkError
+from thinkback.proxy.events import Route
+from thinkback.proxy.problems import Refused
+from thinkback.proxy.retention import Recording
+from thinkback.servers.gateway.grant import Grant
+from thinkback.servers.gateway.own import Own, nobody
+
+LIFE = 300.0
+"""Seconds for which a credential that its provider took is not asked about again."""
+FAILED = 10.0
+"""Seconds for which the same is so of one that the provider refused."""
+REMEMBERED = 4096
+AT_ONCE = 32
+"""Credentials that are asked about at once; more are told to come again."""
+_LONGEST_ID = 200
+
+
+class _Known(NamedTuple):
+    """Whose a credential is (``""``: the provider took it and named nobody), or why not; until when that holds."""
+
+    principal: str
+    refused: int
+    until: float
+
+
+Ask = Callable[[Route, Mapping[str, str]], Awaitable[tuple[int, Mapping[str, str]]]]
+"""Asks the place of a route, with these headers, for its list of models: status, and headers in lower case."""
+
+
+class Principals:
+    """Who shows which credential. Of one event loop; ``ask`` asks a provider, ``clock`` gives growing seconds."""
+
+    def __init__(self, ask: Ask, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask, self._clock = ask, clock
+        self._secret = os.urandom(32)
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._asking: dict[bytes, asyncio.Task[_Known]] = {}
+
+    async def admit(self, own: Own | None, route: Route | None, recording: Recording) -> Grant:
+        """The grant of whoever shows ``own`` for the place of ``route``, which it leads to alone.
+
+        Raises ``Refused``: 401 where the provider does not take it or names nobody, 503 where that is not to be known.
+        """
+        if own is None or route is None:
+            raise nobody()
+        headers = own.headers(route.target.endpoint.auth)
+        known = await self._look_up(route, headers)
+        if known.refused in (401, 403):
+            raise Refused(401, "refused_credential", f"the provider refused the credential ({known.refused})")
+        if known.refused:
+            raise Refused(
+                503, "provider_unavailable", "the provider cannot be asked about the credential", retry_after=FAILED
+            )
+        if not known.principal:
+            raise nobody()
+        named = "\n".join((route.upstream, route.target.base_url, known.principal))
+        key = f"own-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+        return Grant(key, name=key, recording=recording, upstream=route.upstream, account=known.principal)
+
+    def took(self, route: Route, own: Own) -> None:
+        """The provider answered 2xx: what is known of a credential goes on holding."""
+        at = self._hash(route, own.headers(route.target.endpoint.auth))
+        known = self._known.get(at)
+        if known is not None and not known.refused:
+            self._remember(at, known._replace(until=self._clock() + LIFE))
+
+    def refused(self, route: Route, own: Own) -> None:
+        """The provider does not take the credential any more."""
+        self._known.pop(self._hash(route, own.headers(route.target.endpoint.auth)), None)
+
+    def _hash(self, route: Route, headers: Mapping[str, str]) -> bytes:
+        digest = hmac.new(self._secret, digestmod="sha256")
+        for part in (route.upstream, route.target.base_url, *(f"{name}: {headers[name]}" for name in sorted(headers))):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8) + data)
+        return digest.digest()
+
+    async def _look_up(self, route: Route, headers: Mapping[str, str]) -> _Known:
+        at = self._hash(route, headers)
+        known = self._known.get(at)
+        if known is not None and self._clock() < known.until:
+            return known
+        task = self._asking.get(at)
+        if task is None:
+            if len(self._asking) >= AT_ONCE:
+                raise Refused(503, "busy", "too many credentials are being checked; come again", retry_after=1)
+            task = self._asking[at] = asyncio.get_running_loop().create_task(self._find(at, route, headers))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _find(self, at: bytes, route: Route, headers: Mapping[str, str]) -> _Known:
+        try:
+            status, said = await self._ask(route, headers)
+        except NetworkError:
+            status, said = 503, {}
+        finally:
+            del self._asking[at]
+        if not 200 <= status < 300:
+            return self._remember(at, _Known("", status, self._clock() + FAILED))
+        names = (name.lower() for name in route.target.endpoint.auth.principal)
+        principal = next((said[name].strip() for name in names if said.get(name, "").strip()), "")
+        return self._remember(at, _Known(principal[:_LONGEST_ID], 0, self._clock() + LIFE))
+
+    def _remember(self, at: bytes, known: _Known) -> _Known:
+        self._known[at] = known
+        self._known.move_to_end(at)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return known
