@@ -442,7 +442,7 @@ class Exchange:
         self._reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
         problem, retry_after = problem_of(error)
         status = int(str(error.details.get("status") or 0)) if isinstance(error, ProviderError) else 0
-        if status in (401, 403) and self._route is not None and self._route.payer:
+        if status in (401, 402, 403) and self._route is not None and self._route.payer:
             problem = Problem(status, "the provider refused the credential that was sent", code="refused_credential")
         if isinstance(error, CredentialError) and self._received.client.alone:
             # who asks without a key, on loopback, is who has to set it

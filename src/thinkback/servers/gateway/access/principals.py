@@ -22,6 +22,7 @@ from thinkback.proxy.problems import Refused
 from thinkback.proxy.retention import Recording
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.own import Own, nobody
+from thinkback.wire.registry import front
 
 LIFE = 300.0
 """Seconds for which a credential that its provider took is not asked about again."""
@@ -62,7 +63,8 @@ class Principals:
         if own is None or route is None:
             raise nobody()
         headers = own.headers(route.target.endpoint.auth)
-        known = await self._look_up(route, headers)
+        named = front(route.target.endpoint.dialect).headers
+        known = await self._look_up(route, headers, {name: own.beside[name] for name in named if name in own.beside})
         if known.refused in (401, 403):
             raise Refused(401, "refused_credential", f"the provider refused the credential ({known.refused})")
         if known.refused:
@@ -71,8 +73,8 @@ class Principals:
             )
         if not known.principal:
             raise nobody()
-        named = "\n".join((route.upstream, route.target.base_url, known.principal))
-        key = f"own-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+        who = "\n".join((route.upstream, route.target.base_url, known.principal))
+        key = f"own-{hashlib.sha256(who.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
         return Grant(key, name=key, recording=recording, upstream=route.upstream, account=known.principal)
 
     def took(self, route: Route, own: Own) -> None:
@@ -93,7 +95,7 @@ class Principals:
             digest.update(len(data).to_bytes(8) + data)
         return digest.digest()
 
-    async def _look_up(self, route: Route, headers: Mapping[str, str]) -> _Known:
+    async def _look_up(self, route: Route, headers: Mapping[str, str], more: Mapping[str, str]) -> _Known:
         at = self._hash(route, headers)
         known = self._known.get(at)
         if known is not None and self._clock() < known.until:
@@ -102,7 +104,7 @@ class Principals:
         if task is None:
             if len(self._asking) >= AT_ONCE:
                 raise Refused(503, "busy", "too many credentials are being checked; come again", retry_after=1)
-            task = self._asking[at] = asyncio.get_running_loop().create_task(self._find(at, route, headers))
+            task = self._asking[at] = asyncio.get_running_loop().create_task(self._find(at, route, {**more, **headers}))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
 
