@@ -65,11 +65,12 @@ def test_tables_by_name_have_all_their_keys(shape: type[msgspec.Struct]) -> None
 def test_the_example_of_a_configuration_is_one() -> None:
     """Each is taken as it stands; that of the trial leads to the referee as it is started by itself."""
     texts = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    trial, reference, named, database = (read_config("page", text, None, load_rulebook()) for text in texts)
+    trial, own, reference, named, database = (read_config("page", text, None, load_rulebook()) for text in texts)
 
     assert {"fast", "slow"} == set(reference.models)
     assert ({"gemini-*", "claude-*-haiku*"}, {"anthropic": "anthropic"}) == (set(named.models), named.routing.defaults)
     assert "env:THINKBACK_DATABASE" == database.store.url
+    assert "client" == own.upstreams[own.routing.defaults["anthropic"]].credentials
     with Referee() as referee:
         here = {name: referee.base_url(name).replace(referee.url, "http://127.0.0.1:8077") for name in trial.upstreams}
     assert here == {upstream.endpoint: upstream.base_url for upstream in trial.upstreams.values()}

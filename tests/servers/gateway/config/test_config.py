@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.errors import RuleFileError
+from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.reading import read_config
 from thinkback.servers.gateway.config.schema import Config, Server
 
@@ -180,3 +181,35 @@ def test_no_file_breaks_the_reader(value: object) -> None:
     faults = list(reading.faults_of(tree))
 
     assert all(fault.path and fault.reason for fault in faults)
+
+
+def test_a_place_for_clients_credentials_has_none_of_its_own_and_is_one_of_its_dialect() -> None:
+    """Two of a dialect could not be told apart, and what signs requests cannot be a client's."""
+    text = """
+        [upstreams.a]
+        endpoint = "anthropic"
+        credentials = "client"
+        key_env = "KEY"
+        account = "x"
+        headers = { x-api-key = "env:KEY" }
+        [upstreams.b]
+        base_url = "https://other.example/v1"
+        credentials = "client"
+        [upstreams.c]
+        endpoint = "openai-chat"
+        credentials = "client"
+        [upstreams.d]
+        endpoint = "bedrock"
+        base_url = "https://bedrock-runtime.us-east-1.amazonaws.com"
+        credentials = "client"
+    """
+    with pytest.raises(RuleFileError) as caught:
+        read_config("gateway.toml", text, None, load_rulebook({}))
+
+    assert [
+        "upstreams.a.key_env: is the client's, with credentials = client: leave it out",
+        "upstreams.a.account: is the client's, with credentials = client: leave it out",
+        "upstreams.a.headers.x-api-key: is the client's, with credentials = client: leave it out",
+        "upstreams.c.credentials: upstreams.b takes clients' credentials of the same dialect, openai-chat",
+        "upstreams.d.credentials: bedrock takes no key that a client could send: use the gateway's own",
+    ] == [line.strip() for line in str(caught.value).splitlines()[1:]]
