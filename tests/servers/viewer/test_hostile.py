@@ -32,10 +32,10 @@ HOSTILE = {
     "math": "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
     "meta": "<meta http-equiv=refresh content='0;url=//evil.test'><noscript><p title='</noscript><img src=x>'>",
     "surrogate": "a \ud800 b \udfff",
-    "deep": "> " * 100 + "deep " + "[" * 2_000 + "*" * 500,
-    "ticks": "`" * 3_000 + "<b>" + "~~~\n" * 300,
-    "lists": "\n".join("  " * n + "- x" for n in range(100)),
-    "table": "| a | b |\n|:-:|--:|\n" + "| <b>x</b> | `y` |\n" * 50,
+    "deep": "> " * 100 + "deep " + "[" * 500 + "*" * 200,
+    "ticks": "`" * 3_000 + "<b>" + "~~~\n" * 50,
+    "lists": "\n".join("  " * n + "- x" for n in range(40)),
+    "table": "| a | b |\n|:-:|--:|\n" + "| <b>x</b> | `y` |\n" * 5,
     "json": json.dumps({"<script>": ["</pre><script>alert(1)</script>", {"a": "\u202e"}]}),
     "nested": "[" * 5_000,
     "numbers": "[" + "9" * 6_000 + "]",
@@ -83,7 +83,7 @@ def _looked(store: SessionStore, id: str, evil: str) -> list[str]:
 
 
 @given(st.text(st.sampled_from("<>&\"'`*_[]()#|-~!\\\n \t:/ab{}%\u202e\x1b"), max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_whatever_markdown_says_only_plain_tags_come_of_it(source: str) -> None:
     """No attribute, no address, no tag beyond those of prose."""
     Page(str(text.markdown(source)))

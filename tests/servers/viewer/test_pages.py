@@ -107,17 +107,17 @@ def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(
 def test_each_block_has_an_address_that_leads_to_its_page(store: SessionStore, client: TestClient) -> None:
     """Also in a long conversation; the page is the one that the block is on."""
     info = asked(store, "long")
-    for number in range(150):
+    for number in range(90):
         answered(store, "long", Text(f"answer {number}."))
     commits = [commit for commit in store.commits("long") if commit.kind == "assistant"]
 
-    assert "answer 149." in page(client, f"/session/{info.id}").text
-    for number in (0, 71, 149):
+    assert "answer 89." in page(client, f"/session/{info.id}").text
+    for number in (0, 41, 89):
         answer = client.get(f"/session/{info.id}/commit/{commits[number].hash}")
         place = f"b-{commits[number].hash[:12]}"
         assert answer.url.fragment == place
         assert place in Page(answer.text).ids
-    numbers = [page(client, f"/session/{info.id}?at={seq}").text.count("answer 7.") for seq in (0, 400)]
+    numbers = [page(client, f"/session/{info.id}?at={seq}").text.count("answer 7.") for seq in (0, 300)]
     assert [1, 0] == numbers
 
 
@@ -189,15 +189,15 @@ def test_a_text_of_any_length_is_shown_in_part_and_whole_on_its_own_page(
 ) -> None:
     """A megabyte in one block: the page stays small, the rest is there by parts."""
     info = asked(store, "big")
-    text = "".join(f"line {number}\n" for number in range(100_000))
+    text = "".join(f"line {number}\n" for number in range(50_000))
     answered(store, "big", ToolCall("c1", "read", "{}"), results=(ToolResult("c1", text, "read"),))
     found = page(client, f"/session/{info.id}")
     (way,) = [link for link in found.links if "/block/" in link]
 
-    assert "line 99999" not in found.text
-    pieces = [Page(client.get(f"{way}?part={number}").text).text for number in range(11)]
+    assert "line 49999" not in found.text
+    pieces = [Page(client.get(f"{way}?part={number}").text).text for number in range(6)]
     assert "line 0\n" in pieces[0]
-    assert "line 99999\n" in pieces[-1]
+    assert "line 49999\n" in pieces[-1]
     assert pieces[-1] == Page(client.get(f"{way}?part=99").text).text
 
 
