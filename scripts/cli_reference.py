@@ -22,6 +22,14 @@ def reference() -> str:
     return "\n".join(f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in _helps(group, "thinkback", None))
 
 
+_HEADINGS = {
+    "Options:": "OPTIONS",
+    "Commands:": "COMMANDS",
+    "Exit codes:": "EXIT STATUS",
+    "Environment:": "ENVIRONMENT",
+}
+
+
 def page() -> str:
     """The whole page: what stands above the mark, then the reference."""
     head, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
@@ -36,9 +44,24 @@ def manual() -> str:
         f"thinkback \\- {_roff(group.get_short_help_str(200)).rstrip('.')}",
     ]
     for path, text in _helps(group, "thinkback", None):
-        heading = "DESCRIPTION" if path == "thinkback" else _roff(path.removeprefix("thinkback ").upper())
+        if path == "thinkback":
+            lines += _sections(text)
+            continue
+        heading = _roff(path.removeprefix("thinkback ").upper())
         lines += [f'.SH "{heading}"', ".nf", *map(_roff, text.splitlines()), ".fi"]
     return "\n".join(lines) + "\n"
+
+
+def _sections(text: str) -> Iterator[str]:
+    """The help of all commands in the sections that readers of manual pages look for."""
+    usage, _, rest = text.partition("\n")
+    yield from (".SH SYNOPSIS", ".nf", _roff(usage.removeprefix("Usage: ")), ".fi", ".SH DESCRIPTION", ".nf")
+    for line in rest.strip("\n").splitlines():
+        if (heading := _HEADINGS.get(line.strip())) is not None:
+            yield from (".fi", f'.SH "{heading}"', ".nf")
+        else:
+            yield _roff(line)
+    yield ".fi"
 
 
 def _roff(line: str) -> str:

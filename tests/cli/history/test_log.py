@@ -147,6 +147,15 @@ def test_a_commit_that_is_not_there_is_not_found(talked: Command, prefix: str) -
     assert 2 == talked("show", prefix).code
 
 
+def test_a_session_or_a_log_in_the_wrong_place_is_told(talked: Command, inside: Inside) -> None:
+    """A session is no commit; a log that is named and not there is none without sessions."""
+    shown, listed = inside("show", "talk"), inside("sessions", "--db", "nowhere.db")
+
+    assert (2, 2) == (shown.code, listed.code)
+    assert f"talk is a session, and no commit\n  - `thinkback log --db {talked.db} talk` shows it" in shown.err
+    assert "there is no log at nowhere.db" in listed.err
+
+
 def test_a_session_that_is_not_there_is_not_found(talked: Command) -> None:
     """An unknown session ends with exit code 2, and is not made."""
     assert 2 == talked("log", "nobody").code

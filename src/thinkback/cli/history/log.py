@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -15,12 +16,14 @@ from thinkback.cli.options import (
     chosen,
     db_option,
     existing_log,
+    existing_path,
     is_log_there,
     json_option,
     log_path,
     session_argument,
 )
 from thinkback.cli.progress import progress_line
+from thinkback.errors import NotFoundError
 from thinkback.settings.registry import TITLE
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
 
     The setting session.title sets the title; `thinkback title` lets a model write one.
     """
-    path = log_path(db)
+    path = existing_path(db) if db else log_path("")
     if not is_log_there(path):
         if as_json:
             terminal.print_json([])
@@ -212,7 +215,16 @@ def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None
     if with_carriers and not as_json:
         raise click.UsageError("--with-carriers needs --json: opaque values are for programs")
     with existing_log(db) as store:
-        owner, commit = find(store.log, hash)
+        try:
+            owner, commit = find(store.log, hash)
+        except NotFoundError as error:
+            if store.log.find_session(hash) is None:
+                raise
+            raise NotFoundError(
+                f"{hash} is a session, and no commit",
+                details=error.details,
+                next_actions=(f"`thinkback log {shlex.quote(hash)}` shows it",),
+            ) from None
         session = store.find(owner).name
         facts = facts_of(store.log, owner, commit)
     if as_json:
