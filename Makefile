@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients programs agents agents-short agents-trial load browser machines notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients histories programs agents agents-short agents-trial load browser machines notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -224,6 +224,9 @@ agents-trial: venv ## 300 turns of Codex through a gateway, both killed again an
 
 agents-short: venv ## two agents at two providers, where npm is there
 	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m bench.coding_agents --short
+
+histories: venv ## what real coding agents stored, imported and compared with what was played; ONLY=codex plays one, WRITE=1 keeps test files
+	@PYTHONPATH=src:referee/src $(BIN)/python -W ignore -m scripts.histories $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
 programs: venv .venv-clients/.ready ## programs at the referee, without the transport and with it; kept in docs/programs.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.programs

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,14 +69,18 @@ class Wrong(Exception):
     """Something went wrong: the word for it, and why."""
 
 
-def play(name: str, found: Installed, referee: Referee, place: Place, where: Where) -> Cell:
-    """Have the conversation in a home of its own; the first thing that goes wrong ends it."""
+def play(name: str, found: Installed, referee: Referee, place: Place, where: Where, kept: Path | None = None) -> Cell:
+    """Have the conversation in a home of its own; the first thing that goes wrong ends it.
+
+    The home is below ``kept``, which stays, where one is given.
+    """
     referee.reset()  # what others said before must not be taken for this conversation's
     through = not where.front
     done: list[str] = []
     noted: list[str] = []
     known: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as directory:
+    made = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
+    with made if kept is None else nullcontext(kept) as directory:
         talk = Talk(AGENTS[name], found, referee, where, Path(directory).resolve())
         for act in _acts(AGENTS[name], where):
             try:

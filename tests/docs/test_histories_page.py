@@ -42,6 +42,9 @@ def test_the_row_of_a_program_is_what_its_reader_gives(name: str) -> None:
 def test_every_program_has_a_row_and_versions_are_those_of_the_page_on_imports() -> None:
     """No more, no fewer."""
     assert {*MODULES} == {*ROWS}
+    for file in (ROOT / "tests" / "formats" / "made").iterdir():
+        name, _, version = file.stem.rpartition("-")
+        assert ROWS[name][-1].endswith(f" {version}")
     imports = " ".join((ROOT / "docs" / "import.md").read_text().split())
     for *_, version in ROWS.values():
         short = re.sub(r"( CLI)? (\d+\.\d+)\.\d+$", r"\1 \2", version)
