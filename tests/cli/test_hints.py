@@ -67,7 +67,8 @@ def test_errors_name_the_log_that_they_are_about(line: Inside, monkeypatch: pyte
 
     assert "`thinkback sessions --db new.db` lists them" in line("why", "nosuch", "--db", "new.db").err
     assert "or give --db another file" in line("log", "--db", "nothere.db").err
-    assert "`thinkback chat --db nothere.db` begins one" in line("sessions", "--db", "nothere.db").out
+    assert "`thinkback chat --db nothere.db` or" in line("sessions", "--db", "nothere.db").err
+    assert "`thinkback chat --db new.db` begins one" in line("sessions", "--db", "new.db").out
     assert ["`thinkback sessions --db new.db` lists them"] == line("why", "x", "--db", "new.db", "--json").json[
         "error"
     ]["next_actions"]

@@ -42,8 +42,9 @@ def resume_(chat: Chat, rest: str) -> None:
     resume.go_on(chat, name)
 
 
-def quit_(chat: Chat, _rest: str) -> None:
-    """End the chat; ``/exit now`` means that too."""
+def quit_(chat: Chat, rest: str) -> None:
+    """End the chat."""
+    words(rest, "quit", most=0)
     chat.is_over = True
 
 
