@@ -178,6 +178,7 @@ FOR_PEOPLE = (
     "rules",
     "completion",
     "gateway",
+    "gateway backup",
     "gateway keys",
     "referee",
     "view",
