@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from thinkback.formats import parts
+from thinkback.formats.history import placed
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Usage
+from thinkback.model.commits import Draft, Usage
 
 ODD: tuple[object, ...] = ("", "soon", "0001-01-01", None, True, -5, 1e300, float("nan"), 2**70, [])
 
@@ -69,3 +70,10 @@ def test_calls_counts_and_texts() -> None:
     assert parts.counts({"a": True}, input="a") is None
     assert "a\nb\nc" == parts.text_of(["a", {"text": ["b", {"text": "c"}]}, 7])
     assert "" == parts.text_of(None)
+
+
+def test_usage_names_the_program_where_it_counts() -> None:
+    """A line that repeats another one's beginning does not count it again."""
+    draft = Draft("provider_usage", Usage(10, 5), "r")
+    assert Usage(10, 5, program="codex") == placed(draft, "codex").value
+    assert draft == placed(draft, "codex", counts=False)

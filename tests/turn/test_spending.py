@@ -171,3 +171,16 @@ def test_a_sum_has_the_part_of_each_model() -> None:
     first, second = steps[0].use, steps[1].use
     assert Spending(TokenUse(11, None, 21), 2, {"a": second, "m-1": first}) == spending(steps)
     assert Spending(TokenUse(), 0, {}) == spending([])
+
+
+def test_an_imported_response_counts_once_and_by_its_last_numbers() -> None:
+    """It has no request; imported again when it had become longer, the longer one is what was used."""
+
+    def imported(usage: Usage) -> list[Commit]:
+        return log(Draft("response", Response(Origin("codex", "", "m", "m")), "r"), Draft("provider_usage", usage, "r"))
+
+    early, late = imported(Usage(10, 5, program="codex")), imported(Usage(10, 20, program="codex"))
+    assert [] == taken(imported(Usage(10, 5))).steps
+    for order in ((early, late), (late, early), (early, late, early)):
+        (step,) = taken(*order).steps
+        assert ("codex", "codex", 20) == (step.program, step.place, step.use.output)
