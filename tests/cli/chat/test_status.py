@@ -27,7 +27,7 @@ def test_it_says_what_is_known(chat: Chat, referee: Referee, capsys: pytest.Capt
     assert "deepseek-v4-pro (deepseek) · effort default · context 0/1M" == empty
     assert full.startswith("deepseek-v4-pro (deepseek) · effort high · context ")
     assert narrow.startswith("deepseek-v4-pro · effort high · context ")
-    assert re.search(r" · reasoning \d+ in total · cached \d+ %$", full)
+    assert re.search(r" · reasoning \d+ · cached \d+ %$", full)
 
 
 def test_what_does_not_fit_is_left_out_whole(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def line(session: Session, meter: Meter, columns: int = 80) -> str:
         f"effort {session.settings.effort or 'default'}",
         f"thinking {mode}" if mode != "collapsed" else "",
         _context(session),
-        f"reasoning {about}{short(reasoning)} in total" if reasoning else "",
+        f"reasoning {about}{short(reasoning)}" if reasoning else "",
         dollars(meter.cost(session)),
         f"cached {100 * cached // read} %" if read and cached else "",
     ]
