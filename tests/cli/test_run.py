@@ -80,7 +80,7 @@ def test_a_thought_that_was_one_line_can_be_read_afterwards(command: Command, re
 
     shown = command.on_terminal("run", "Hi", "--session", "s", *place(referee), COLUMNS="200", TERM="xterm").out
 
-    assert re.search(r"`thinkback log [^`]*s` shows what was\s+thought", shown)
+    assert re.search(r"`thinkback log [^`]*s` shows\s+the\s+reasoning", shown)
     assert "Thinking aloud." in command("log", "s").out
 
 

@@ -477,7 +477,7 @@ def test_changed_tools_that_take_bound_reasoning_away_are_told_once(store: Sessi
 
     assert [] == ask("a", "look") == ask("b", "look")
     assert [
-        "the tools changed, and earlier reasoning is bound to what it was before: 2 blocks are not sent; "
+        "the tools changed, and earlier reasoning is bound to the old version: 2 blocks are not sent; "
         "a fork from before the change sends them"
     ] == ask("c", "see")
     assert [] == ask("d", "see")

@@ -56,8 +56,8 @@ def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> Non
         ("env:SHORT", "too short"),
         ("file:/nowhere/at/all", "cannot be read"),
         ("file:LARGE", "more than 4096 bytes"),
-        (TEXT, "in a way that is not known"),
-        ("env:", "in a way that is not known"),
+        (TEXT, "in an unknown form"),
+        ("env:", "in an unknown form"),
     ],
 )
 def test_what_is_no_secret_is_refused(tmp_path: Path, source: str, what: str) -> None:
@@ -74,6 +74,6 @@ def test_what_is_no_secret_is_refused(tmp_path: Path, source: str, what: str) ->
 def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """Where the secret cannot be made, the error says where and why."""
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CredentialError, match="cannot be made"):
+    with pytest.raises(CredentialError, match="cannot be created"):
         own_secret(tmp_path / "file" / "store")
     assert os.listdir(tmp_path) == ["file"]
