@@ -177,7 +177,7 @@ def test_the_start_says_which_upstreams_have_no_key(command: Command) -> None:
     )
     try:
         assert process.stdout is not None
-        said = [process.stdout.readline() for _ in range(4)]
+        said = [process.stdout.readline() for _ in range(5)]
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
     finally:
@@ -185,7 +185,7 @@ def test_the_start_says_which_upstreams_have_no_key(command: Command) -> None:
         process.wait()
 
     assert "  upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" == said[3]
-    assert "" == rest
+    assert (f"  stores conversations in {command.place / 'store'}\n", "") == (said[4], rest)
 
 
 def test_without_any_configuration_it_serves_and_ends(command: Command, referee: Referee) -> None:
