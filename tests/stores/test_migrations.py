@@ -119,6 +119,15 @@ def test_a_failed_migration_changes_nothing(
         assert [] == list(store.fsck())
 
 
+def test_a_new_log_is_whole_or_not_there(log: Path, later: Schema) -> None:
+    """Nobody finds it between two formats: where its last migration fails there is nothing, and no older log."""
+    (later.directory / f"{NEXT}.check.sql").write_text("SELECT 'the weight is wrong';")
+    with pytest.raises(StoreError, match="the weight is wrong"):
+        open_sqlite(str(log), schema=later)
+    with closing(sqlite3.connect(log)) as db:
+        assert [] == db.execute("SELECT name FROM sqlite_schema").fetchall()
+
+
 def test_a_migration_that_was_edited_is_found(log: Path, later: Schema) -> None:
     """``fsck`` compares the recorded checksum with the file of the migration."""
     _made(log, later)

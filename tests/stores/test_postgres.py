@@ -630,6 +630,14 @@ def test_a_migration_that_fails_leaves_the_log_as_it_was(
         assert (None,) == db.execute("SELECT to_regclass('thinkback.more')").fetchone()
 
 
+def test_a_new_log_is_whole_or_not_there(database: str, tmp_path: Path) -> None:
+    """Nobody finds it between two formats, and is told that it is an older one."""
+    with pytest.raises(StoreError, match="two is missing"):
+        open_postgres(database, schema=_with_next(tmp_path, "SELECT 1;", "SELECT 'two is missing';"))
+    with _admin(database) as db:
+        assert (None,) == db.execute("SELECT to_regclass('thinkback.migrations')").fetchone()
+
+
 # Copies
 
 

@@ -2,7 +2,8 @@
 
 A migration is two files: ``NNNN_name.sql`` changes the schema, ``NNNN_name.check.sql`` is a query whose rows are
 broken promises. Its version, name and checksum are recorded in the transaction that applies it. A migration that
-was ever released is never edited.
+was ever released is never edited. A new log gets all of them in one transaction: nobody finds it between two formats,
+and takes it for an old one.
 """
 
 from __future__ import annotations
@@ -67,6 +68,12 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
     version = _version(connection, path, schema)
     if version > len(schema.names):
         raise too_new(path, version, schema)
+    if version == 0:
+        with transaction(connection):
+            if _version(connection, path, schema) == 0:
+                for number in range(1, len(schema.names) + 1):
+                    _apply(connection, path, schema, number)
+        version = _version(connection, path, schema)
     for number in range(version + 1, len(schema.names) + 1):
         with transaction(connection):
             if _version(connection, path, schema) < number:  # another process may have been first

@@ -1,5 +1,6 @@
 """Brings a PostgreSQL log to the newest format: the files of ``postgres_schema``, each in one transaction.
 
+A new log gets all of them in one: nobody finds it between two formats, and takes it for an old one.
 As with SQLite, a migration is ``NNNN_name.sql`` and ``NNNN_name.check.sql``, recorded with its checksum. Programs that
 open a new log at once take turns, by the table of the migrations or, until there is one, by its name.
 """
@@ -47,8 +48,9 @@ def migrate(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
         try:
             with transaction(db):
                 db.execute(_BEGIN.format(space=schema.space))
-                _apply(db, shown, schema, 1)
-            found = 1
+                for number in range(1, len(schema.names) + 1):
+                    _apply(db, shown, schema, number)
+            return
         except _THERE_ALREADY:  # another process was first
             found = _version(db, schema) or 0
     if found > len(schema.names):
