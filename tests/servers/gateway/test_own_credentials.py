@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -279,3 +280,31 @@ def test_many_at_once_ask_once(house: House) -> None:
     for thread in threads:
         thread.join()
     assert 1 == sum(asked.line.startswith("GET") for asked in house.own.asked)
+
+
+@pytest.mark.parametrize(
+    ("places", "shown", "asked"),
+    [
+        (("deepseek", "openai"), {"authorization": "Bearer sk-own-0001"}, []),
+        (("openai",), {"authorization": "Bearer sk-own-0001"}, ["openai"]),
+        (("deepseek",), {"x-api-key": "sk-own-0001"}, []),
+        (("deepseek",), {"authorization": "Bearer sk-own-0001", "thinkback-key": ""}, ["deepseek"]),
+    ],
+)
+def test_a_list_of_models_tells_nobody_a_credential_of_somebody_else(
+    tmp_path: Path, places: tuple[str, ...], shown: Mapping[str, str], asked: list[str]
+) -> None:
+    """Clients of two dialects ask for it in the same words: where both have a place, neither gets the credential."""
+    providers = {name: Provider() for name in places}
+    with ExitStack() as open:
+        ups = {
+            name: {
+                "endpoint": name,
+                "base_url": f"{open.enter_context(provider.server).url}/v1",
+                "credentials": "client",
+            }
+            for name, provider in providers.items()
+        }
+        gateway = open.enter_context(running(WIRING, store={"path": str(tmp_path)}, upstreams=ups))
+        assert 401 == gateway.ask("/v1/models", headers=shown, key=None).status
+    assert asked == [name for name, provider in providers.items() if provider.asked]

@@ -183,9 +183,13 @@ class App:
         """Whoever asks: by a key, else by a credential of their own where an upstream takes such ones."""
         client = scope.get("client")
         address, secret = client[0] if client else "", presented(asked.headers, asked.query)
-        by_own = self._takes_own and not self._config.server.no_auth and KEY_HEADER not in asked.headers
+        by_own = self._takes_own and not self._config.server.no_auth and not asked.headers.get(KEY_HEADER, "").strip()
         if by_own and not secret.startswith(PREFIX):
-            return await self._behind.admit_own(own, asked.route.front, address)
+            speaks = asked.route.front
+            if asked.route.page != "respond" and not front(speaks).address.header:
+                # a list of models that clients of several dialects ask for in the same words, with a bearer token
+                speaks, own = "", own if own is not None and [*own.shown] == ["authorization"] else None
+            return await self._behind.admit_own(own, speaks, address)
         return await self._behind.admit(secret, address)
 
     def _own(self, asked: RequestContext) -> Own | None:

@@ -28,7 +28,10 @@ class Behind(Protocol):
         ...
 
     async def admit_own(self, own: Own | None, front: str, address: str) -> Grant:
-        """The grant of who shows a credential of its own, and no key, at ``front``. Raises ``Refused``."""
+        """The grant of who shows a credential of its own, and no key, at ``front``; ``""`` where nothing tells that.
+
+        Raises ``Refused``.
+        """
         ...
 
     def entered(self, grant: Grant) -> AbstractContextManager[None]:

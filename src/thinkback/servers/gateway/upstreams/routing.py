@@ -34,6 +34,8 @@ from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.session.config import keys, today
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.settings.values import flatten
+from thinkback.wire.registry import FRONTS
+from thinkback.wire.registry import front as front_of
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
@@ -41,6 +43,8 @@ _KEPT = 512
 
 _ANY = "own:"
 """The account of a place whose client pays, before the client is known."""
+_UNMARKED = tuple(name for name in FRONTS if not front_of(name).address.header)
+"""What clients may speak that say it by their path alone."""
 
 
 class _Asker(NamedTuple):
@@ -153,13 +157,16 @@ class Router:
         return Choice(_affine(routes, origins, end_user), self.breakers)
 
     def own_place(self, front: str) -> Route | None:
-        """The place that takes the own credentials of clients that speak ``front``, without one; ``None`` for none."""
-        for name, upstream in self._config.upstreams.items():
-            if upstream.credentials == "client":
-                route = self._route("", To(name, _ANY))
-                if route.target.endpoint.dialect == front:
-                    return route
-        return None
+        """The place that takes the own credentials of clients that speak ``front``, without one; ``None`` for none.
+
+        Where nothing tells what a client speaks (``""``) it is the one place of those whose clients do not tell:
+        of two, the credential of one would go to the other.
+        """
+        fronts = (front,) if front else _UNMARKED
+        places = (name for name, upstream in self._config.upstreams.items() if upstream.credentials == "client")
+        routes = (self._route("", To(name, _ANY)) for name in places)
+        found = [route for route in routes if route.target.endpoint.dialect in fronts]
+        return found[0] if found and (front or len(found) == 1) else None
 
     def names(self, grant: Grant, front: str = "") -> list[str]:
         """What ``grant`` may ask for by name at ``front``: aliases, and models of the catalogue."""
