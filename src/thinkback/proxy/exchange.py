@@ -22,8 +22,7 @@ from thinkback.errors import (
     ThinkbackError,
 )
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
-from thinkback.model.commits import Commit, Response, Step
+from thinkback.model.commits import Commit, Step
 from thinkback.model.deltas import Delta
 from thinkback.proxy import planning, presentation, recognition, request_view, resume, retention
 from thinkback.proxy.client_state import Sealing
@@ -63,7 +62,7 @@ from thinkback.turn import exchange as turn_exchange
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
-from thinkback.turn.plan import History, Plan
+from thinkback.turn.plan import Plan
 from thinkback.turn.prompt_cache import CacheUse, cache_use
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
@@ -239,7 +238,7 @@ class Exchange:
         yield from self._document(200, canonical.encode({"input_tokens": plan.counts.effective}))
 
     def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
-        self._route = yield Choose(view.facts.model, _last_origins(resumed.history), view.facts.end_user)
+        self._route = yield Choose(view.facts.model, resume.last_origins(resumed.history), view.facts.end_user)
         turn = _Turn(resumed, self._jitter, self._clock.now, self._retries)
         try:
             outcome = yield from self._perform(view, resumed, turn)
@@ -516,12 +515,6 @@ class _Turn:
         owed = (turn_events.Append, turn_events.Done)
         self._waiting = deque(command for command in self._waiting if isinstance(command, owed))
         self.on(turn_events.Interrupt(now))
-
-
-def _last_origins(history: History) -> list[Origin]:
-    """Who minted the responses of ``history``, oldest first."""
-    headers = [commit.value for commit in history.commits if commit.kind == "response"]
-    return [value.origin for value in headers if isinstance(value, Response) and value.origin.endpoint]
 
 
 def _too_large() -> NetworkError:
