@@ -28,6 +28,11 @@ class Own(NamedTuple):
     def __repr__(self) -> str:
         return f"<Own: {', '.join(self.shown)}>"
 
+    @property
+    def secret(self) -> str:
+        """The credential itself, which is one in whichever headers it stands."""
+        return next(iter(self.shown.values())).rpartition(" ")[2]
+
     def headers(self, auth: Auth) -> dict[str, str]:
         """What a request to an endpoint with ``auth`` carries of it."""
         along = {name.lower() for name in auth.along}
@@ -69,7 +74,7 @@ def own_of(headers: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> Ow
             secret = secret.strip()
             if scheme.lower() != "bearer":
                 raise Refused(401, "not_bearer", "the Authorization header has no bearer token: send `Bearer ...`")
-        if secret and not secret.startswith(PREFIX):
+        if secret and not any(word.startswith(PREFIX) for word in secret.split()):
             theirs[name] = value
             if len(value) > LONGEST or not (value.isascii() and value.isprintable()):
                 raise Refused(401, "malformed_credential", f"the credential in {name} cannot be sent to a provider")

@@ -18,6 +18,7 @@ from thinkback.proxy.problems import problem_of
 from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import OPEN, Grant
+from thinkback.servers.gateway.own import Own
 from thinkback.servers.gateway.upstreams.routing import Choice, Router
 from thinkback.session.endpoint_config import EndpointConfig
 
@@ -324,3 +325,25 @@ def test_place_of_an_upstream() -> None:
     assert isinstance(route.place, EndpointConfig)
     assert ("http://p", "1") == (route.place.proxy, route.whole["X"])
     assert {} == headers(route)
+
+
+def test_two_credentials_of_one_key_are_two_accounts() -> None:
+    """What one account minted goes to no other; where nothing lasting names the account, it is that of the key."""
+    upstreams = {
+        "mine": {"endpoint": "openai", "credentials": "client"},
+        "cloud": {"endpoint": "vertex", "base_url": "https://eu-x.googleapis.com/v1", "credentials": "client"},
+    }
+    found, grant = router(config(upstreams=upstreams)), Grant("k")
+
+    def account(asked: str, front: str, **shown: str) -> tuple[str, bool]:
+        own = Own({"authorization": shown.pop("key")}, {name.replace("_", "-"): said for name, said in shown.items()})
+        target = found.choose(asked, grant, front=front, own=own).current.target
+        return target.account, target.account_known
+
+    first = account("mine/gpt-5.4", "openai-responses", key="Bearer sk-first-one")
+    assert first == account("mine/gpt-5.4", "openai-responses", key="Bearer sk-first-one")
+    assert first != account("mine/gpt-5.4", "openai-responses", key="Bearer sk-another")
+    assert not first[1]
+    named = account("mine/gpt-5.4", "openai-responses", key="Bearer sk-another", openai_organization="org")
+    assert ("org", True) == named
+    assert ("own:k", False) == account("cloud/gemini-3-pro", "gemini", key="Bearer ya29.of-an-hour")

@@ -18,6 +18,7 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.drive.auth import NO_CREDENTIALS, Keyring
+from thinkback.drive.auth.account import account as account_of
 from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
 from thinkback.model.blocks import Origin
 from thinkback.model.rule import Endpoint
@@ -293,7 +294,7 @@ class Router:
             return route
         if asker.own is None or route.target.endpoint.dialect != asker.front:
             raise no_credential(route.upstream)
-        account, known = (grant.account, True) if grant.account else (f"{_ANY}{grant.key}", False)
+        account, known = (grant.account, True) if grant.account else _account(asker.own, route, grant.key)
         return msgspec.structs.replace(
             route,
             target=msgspec.structs.replace(route.target, account=account, account_known=known),
@@ -333,6 +334,13 @@ class Router:
             leaked_calls=upstream.leaked_calls,
             passes_stored=upstream.stored == "pass",
         )
+
+
+def _account(own: Own, route: Route, key: str) -> tuple[str, bool]:
+    """Who pays for a request with ``own`` as far as it says so, else whoever has the ``key`` of the gateway."""
+    endpoint, base_url = route.target.endpoint, route.target.base_url
+    account, known = account_of(endpoint, base_url, own.headers(endpoint.auth), own.secret)
+    return account or f"{_ANY}{key}", known
 
 
 def _settings(upstream: Upstream, alias: Alias) -> Mapping[str, object]:
