@@ -50,7 +50,7 @@ from thinkback.proxy.events import (
     Write,
 )
 from thinkback.proxy.presentation import Clock
-from thinkback.proxy.problems import problem_of
+from thinkback.proxy.problems import REFUSED, problem_of
 from thinkback.proxy.relay import STREAM, Relay
 from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Facts, Received, View
@@ -73,6 +73,7 @@ LARGEST = 64 * 2**20
 RETRIES = 2
 """How often a place that is busy is asked again where there is no other: clients ask again themselves."""
 _DOCUMENT = "application/json"
+_UNPAID = 402
 
 
 class Exchange:
@@ -350,7 +351,7 @@ class Exchange:
             relay = self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None
             del body
             # what a provider says of a client's credential may quote it: nobody stores or repeats that
-            mute = self._route is not None and self._route.payer != "" and head.status in (401, 403)
+            mute = self._route is not None and self._route.payer != "" and head.status in REFUSED
             while not mute and (piece := (yield Receive())):
                 received += len(piece)
                 if received > LARGEST:
@@ -440,9 +441,8 @@ class Exchange:
         self._failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
         self._reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
         problem, retry_after = problem_of(error)
-        status = int(str(error.details.get("status") or 0)) if isinstance(error, ProviderError) else 0
-        if status in (401, 402, 403) and self._route is not None and self._route.payer:
-            problem = Problem(status, "the provider refused the credential that was sent", code="refused_credential")
+        if isinstance(error, ProviderError) and self._route is not None and self._route.payer:
+            problem = _of_own(error, problem)
         if isinstance(error, CredentialError) and self._received.client.alone:
             # who asks without a key, on loopback, is who has to set it
             remedy = "; ".join((error.message, *error.actions_for_people))
@@ -462,6 +462,16 @@ class Exchange:
             return
         more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
         yield from self._document(problem.status, front(self._received.front).write_error(problem), more)
+
+
+def _of_own(error: ProviderError, problem: Problem) -> Problem:
+    """What a provider made of a client's own credential: the client can mend it."""
+    status = int(str(error.details.get("status") or 0))
+    if status in REFUSED:
+        return Problem(status, "the provider refused the credential that was sent", code="refused_credential")
+    if status == _UNPAID:
+        return Problem(status, str(error.details.get("provider_message") or error.message), code="unpaid")
+    return problem
 
 
 class _Turn:

@@ -28,6 +28,8 @@ from thinkback.wire.writing import Problem
 _OF_THE_CLIENT = (WireError, UnsupportedContent, SettingError, ReplayRefused, ContextRefused)
 # What an upstream says of the gateway's own credentials is nothing that a client could mend.
 _CREDENTIALS = frozenset({401, 402, 403, 407})
+REFUSED = frozenset({401, 403})
+"""The answers by which a provider refuses a client's own credential; what it says there may quote it."""
 RETRY = 5.0
 
 

@@ -41,6 +41,7 @@ class Provider:
         self.revoked: set[str] = {REVOKED}
         self.status = 0
         self.elsewhere = ""
+        self.said = ""
 
     @property
     def asked(self) -> list[Asked]:
@@ -63,7 +64,10 @@ class Provider:
             }
             said |= {"stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
         elif status != 200:
-            said = {"type": "error", "error": {"type": "authentication_error", "message": f"not {key}, {key[:-2]}**"}}
+            said = {
+                "type": "error",
+                "error": {"type": "authentication_error", "message": self.said or f"not {key}, {key[:-2]}**"},
+            }
         lines = [f"HTTP/1.1 {status} X", "content-type: application/json", "connection: close"]
         if ORGANISATIONS.get(key):
             lines.append(f"anthropic-organization-id: {ORGANISATIONS[key]}")
@@ -132,6 +136,7 @@ def house(made: House) -> House:
     for provider in (made.own, made.operators):
         provider.asked.clear()
         provider.revoked, provider.status, provider.elsewhere = {REVOKED}, 0, ""
+        provider.said = ""
     return made
 
 
@@ -242,6 +247,14 @@ def test_a_credential_that_was_revoked_ends_at_once(house: House) -> None:
     assert before == house.sessions()
 
 
+def test_what_a_provider_says_of_money_is_for_its_client(house: House) -> None:
+    """In its own words; the credential goes on to hold."""
+    assert 200 == house.asks(ALICE).status
+    house.own.status, house.own.said = 402, "your credit balance is too low"
+    refused = house.asks(ALICE, model="mine/claude-opus-4-2")
+    assert (402, "your credit balance is too low") == (refused.status, refused.json["error"]["message"])
+
+
 def test_two_credentials_are_one_too_many(house: House) -> None:
     """And one in a scheme that is none of a token, or that no header can hold."""
     both = house.asks(ALICE, headers={"authorization": f"Bearer {BOB}"})
@@ -288,7 +301,7 @@ def test_many_at_once_ask_once(house: House) -> None:
         (("deepseek", "openai"), {"authorization": "Bearer sk-own-0001"}, []),
         (("openai",), {"authorization": "Bearer sk-own-0001"}, ["openai"]),
         (("deepseek",), {"x-api-key": "sk-own-0001"}, []),
-        (("deepseek",), {"authorization": "Bearer sk-own-0001", "thinkback-key": ""}, ["deepseek"]),
+        (("deepseek",), {"authorization": "Bearer sk-own-0001", "thinkback-key": ""}, []),
     ],
 )
 def test_a_list_of_models_tells_nobody_a_credential_of_somebody_else(

@@ -35,6 +35,7 @@ class Provider:
 
     def __init__(self) -> None:
         self.status, self.named, self.now = 200, "org", 0.0
+        self.after = ""
         self.asked: list[Mapping[str, str]] = []
         self.principals = Principals(self._ask, lambda: self.now)
 
@@ -42,7 +43,8 @@ class Provider:
         self.asked.append(headers)
         if not self.status:
             raise NetworkError("gone", details={"phase": "network"})
-        return self.status, {"anthropic-organization-id": self.named} if self.named else {}
+        said = {"anthropic-organization-id": self.named, "retry-after": self.after}
+        return self.status, {name: value for name, value in said.items() if value}
 
     def admits(self, shown: Own | None = None, route: Route | None = ROUTE) -> Grant:
         """The grant."""
@@ -84,6 +86,8 @@ def test_what_a_provider_said_holds_for_a_while() -> None:
         (307, "org", (503, "provider_unavailable")),
         (0, "org", (503, "provider_unavailable")),
         (200, "", (401, "missing_key")),
+        (404, "org", (401, "missing_key")),
+        (405, "org", (401, "missing_key")),
     ],
 )
 def test_without_a_yes_and_a_name_nobody_is_meant(status: int, named: str, answer: tuple[int, str]) -> None:
@@ -92,7 +96,7 @@ def test_without_a_yes_and_a_name_nobody_is_meant(status: int, named: str, answe
     provider.status, provider.named = status, named
     assert [answer] * 2 == [provider.refuses(), provider.refuses()]
     assert 1 == len(provider.asked)
-    provider.status, provider.named, provider.now = 200, "org", (LIFE if not named else FAILED) + 1
+    provider.status, provider.named, provider.now = 200, "org", (LIFE if answer[1] == "missing_key" else FAILED) + 1
     provider.admits()
 
 
@@ -129,3 +133,71 @@ def test_what_goes_along_is_part_of_a_credential() -> None:
     by_address = own_of({}, {"key": ["AIza-of-the-client"]})
     assert by_address is not None
     assert {"x-goog-api-key": "AIza-of-the-client"} == by_address.shown
+
+
+def test_refusals_push_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up credentials are as many as anybody likes; of good ones the one goes that was used longest ago."""
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    monkeypatch.setattr(module, "REFUSALS", 2)
+    provider = Provider()
+    for key in ("sk-number-one", "sk-number-two", "sk-number-one", "sk-number-three", "sk-number-one"):
+        provider.admits(own(key))
+    assert 3 == len(provider.asked)
+    provider.status = 401
+    for number in range(5):
+        provider.refuses(own(f"sk-made-up-{number}"))
+    provider.admits(own("sk-number-one"))
+    assert 8 == len(provider.asked)
+    provider.refuses(own("sk-made-up-4"))
+    assert 8 == len(provider.asked)
+
+
+def test_a_refusal_is_of_all_that_was_sent_and_a_success_of_the_credential() -> None:
+    """What a provider refuses for want of a header it may take with it."""
+    provider = Provider()
+    provider.status = 401
+    provider.refuses(own())
+    provider.status = 200
+    with_beta = own(anthropic_beta="oauth-2025-04-20")
+    assert provider.admits(with_beta) == provider.admits(own(anthropic_beta="another")) == provider.admits(own())
+    assert 2 == len(provider.asked)
+
+
+def test_a_provider_that_names_nobody_is_not_asked() -> None:
+    """What its responses would say is known before."""
+    provider = Provider()
+    target = load_rulebook({}).target("deepseek", "deepseek-v4-pro", on="2026-11-22")
+    with pytest.raises(Refused, match="thinkback-key"):
+        provider.admits(route=Route("d", EndpointConfig("m"), target, Nobody(), {}, {}, {}))
+    assert [] == provider.asked
+
+
+@pytest.mark.parametrize(("after", "seconds"), [("7", 7), ("", 1), ("soon", 1), ("99999999", 1)])
+def test_too_many_requests_say_nothing_of_a_credential(after: str, seconds: int) -> None:
+    """The client hears when to come again, and the next request asks."""
+    provider = Provider()
+    provider.status, provider.after = 429, after
+    with pytest.raises(Refused) as refused:
+        provider.admits()
+    assert (429, "provider_busy", seconds) == (
+        refused.value.status,
+        refused.value.code,
+        refused.value.retry_after,
+    )
+    provider.status = 200
+    provider.admits()
+
+
+def test_grants_share_their_settings() -> None:
+    """By their identity the settings in force are found again."""
+    provider = Provider()
+    assert provider.admits().settings is provider.admits().settings
+
+
+@pytest.mark.parametrize("value", ["Bearer tb-ours", "bearer  tb-ours", "tb-ours sk-more"])
+@pytest.mark.parametrize("name", ["x-api-key", "api-key", "x-goog-api-key", "authorization"])
+def test_a_key_of_the_gateway_is_no_credential_however_it_is_written(name: str, value: str) -> None:
+    """It goes to no provider."""
+    if name == "authorization" and not value.lower().startswith("bearer"):
+        value = f"Bearer {value}"
+    assert own_of({name: value}, {}) is None

@@ -1,6 +1,7 @@
 """Whose a client's own credential is, by the word of the provider that it is for.
 
-Promises: what is remembered is a keyed hash, for a while, of so many at most; who is meant is said by the provider's
+Promises: what is remembered is a keyed hash, for a while, of so many at most, and what was refused never in the place
+of what was taken; who is meant is said by the provider's
 response alone, never by the client; before the provider answered 2xx to a credential on this gateway, nobody is meant
 by it. Must not: send a credential to any place but the one that it is for.
 """
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 from thinkback.errors import NetworkError
 from thinkback.proxy.events import Route
-from thinkback.proxy.problems import Refused
+from thinkback.proxy.problems import REFUSED, Refused
 from thinkback.proxy.retention import Recording
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.own import Own, nobody
@@ -29,9 +30,15 @@ LIFE = 300.0
 FAILED = 10.0
 """Seconds for which the same is so of one that the provider refused."""
 REMEMBERED = 4096
+REFUSALS = 512
+"""Credentials that lead to nobody are remembered apart: anybody can make them up."""
 AT_ONCE = 32
 """Credentials that are asked about at once; more are told to come again."""
 _LONGEST_ID = 200
+_WITHOUT_LIST = frozenset({404, 405})
+_BUSY = 429
+# One for all grants, so that the settings in force are found by its identity.
+_NO_SETTINGS: Mapping[str, object] = {}
 
 
 class _Known(NamedTuple):
@@ -53,6 +60,7 @@ class Principals:
         self._ask, self._clock = ask, clock
         self._secret = os.urandom(32)
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._nobodies: OrderedDict[bytes, _Known] = OrderedDict()
         self._asking: dict[bytes, asyncio.Task[_Known]] = {}
 
     async def admit(self, own: Own | None, route: Route | None, recording: Recording) -> Grant:
@@ -60,13 +68,16 @@ class Principals:
 
         Raises ``Refused``: 401 where the provider does not take it or names nobody, 503 where that is not to be known.
         """
-        if own is None or route is None:
+        if own is None or route is None or not route.target.endpoint.auth.principal:
             raise nobody()
         headers = own.headers(route.target.endpoint.auth)
         named = front(route.target.endpoint.dialect).headers
         known = await self._look_up(route, headers, {name: own.beside[name] for name in named if name in own.beside})
-        if known.refused in (401, 403):
+        if known.refused in REFUSED:
             raise Refused(401, "refused_credential", f"the provider refused the credential ({known.refused})")
+        if known.refused == _BUSY:
+            wait = known.until - self._clock()
+            raise Refused(429, "provider_busy", "the provider limits requests; come again", retry_after=wait)
         if known.refused:
             raise Refused(
                 503, "provider_unavailable", "the provider cannot be asked about the credential", retry_after=FAILED
@@ -75,14 +86,21 @@ class Principals:
             raise nobody()
         who = "\n".join((route.upstream, route.target.base_url, known.principal))
         key = f"own-{hashlib.sha256(who.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
-        return Grant(key, name=key, recording=recording, upstream=route.upstream, account=known.principal)
+        return Grant(
+            key,
+            name=key,
+            recording=recording,
+            settings=_NO_SETTINGS,
+            upstream=route.upstream,
+            account=known.principal,
+        )
 
     def took(self, route: Route, own: Own) -> None:
         """The provider answered 2xx: what is known of a credential goes on holding."""
         at = self._hash(route, own.headers(route.target.endpoint.auth))
         known = self._known.get(at)
-        if known is not None and not known.refused:
-            self._remember(at, known._replace(until=self._clock() + LIFE))
+        if known is not None:
+            _remember(self._known, REMEMBERED, at, known._replace(until=self._clock() + LIFE))
 
     def refused(self, route: Route, own: Own) -> None:
         """The provider does not take the credential any more."""
@@ -96,34 +114,51 @@ class Principals:
         return digest.digest()
 
     async def _look_up(self, route: Route, headers: Mapping[str, str], more: Mapping[str, str]) -> _Known:
-        at = self._hash(route, headers)
-        known = self._known.get(at)
-        if known is not None and self._clock() < known.until:
-            return known
-        task = self._asking.get(at)
+        at, whole = self._hash(route, headers), self._hash(route, {**more, **headers})
+        for table, place in ((self._known, at), (self._nobodies, whole)):
+            known = table.get(place)
+            if known is not None and self._clock() < known.until:
+                table.move_to_end(place)
+                return known
+        task = self._asking.get(whole)
         if task is None:
             if len(self._asking) >= AT_ONCE:
                 raise Refused(503, "busy", "too many credentials are being checked; come again", retry_after=1)
-            task = self._asking[at] = asyncio.get_running_loop().create_task(self._find(at, route, {**more, **headers}))
+            finding = self._find(at, whole, route, {**more, **headers})
+            task = self._asking[whole] = asyncio.get_running_loop().create_task(finding)
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
 
-    async def _find(self, at: bytes, route: Route, headers: Mapping[str, str]) -> _Known:
+    async def _find(self, at: bytes, whole: bytes, route: Route, headers: Mapping[str, str]) -> _Known:
         try:
             status, said = await self._ask(route, headers)
         except NetworkError:
             status, said = 503, {}
         finally:
-            del self._asking[at]
+            del self._asking[whole]
+        now = self._clock()
+        if status == _BUSY:  # says nothing of the credential
+            return _Known("", status, now + _seconds(said.get("retry-after", "")))
+        if status in _WITHOUT_LIST:
+            return _remember(self._nobodies, REFUSALS, whole, _Known("", 0, now + LIFE))
         if not 200 <= status < 300:
-            return self._remember(at, _Known("", status, self._clock() + FAILED))
+            return _remember(self._nobodies, REFUSALS, whole, _Known("", status, now + FAILED))
         names = (name.lower() for name in route.target.endpoint.auth.principal)
         principal = next((said[name].strip() for name in names if said.get(name, "").strip()), "")
-        return self._remember(at, _Known(principal[:_LONGEST_ID], 0, self._clock() + LIFE))
+        known = _Known(principal[:_LONGEST_ID], 0, now + LIFE)
+        if not principal:
+            return _remember(self._nobodies, REFUSALS, whole, known)
+        return _remember(self._known, REMEMBERED, at, known)
 
-    def _remember(self, at: bytes, known: _Known) -> _Known:
-        self._known[at] = known
-        self._known.move_to_end(at)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
-        return known
+
+def _remember(table: OrderedDict[bytes, _Known], most: int, at: bytes, known: _Known) -> _Known:
+    table[at] = known
+    table.move_to_end(at)
+    if len(table) > most:
+        table.popitem(last=False)
+    return known
+
+
+def _seconds(after: str) -> int:
+    """What a provider says of when to come again, where that is soon."""
+    return max(1, int(after)) if after.isascii() and after.isdecimal() and len(after) < 5 else 1

@@ -12,6 +12,7 @@ from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.log.protocol import AppendRequest
 from thinkback.proxy.events import Route
 from thinkback.proxy.histories import Histories
+from thinkback.proxy.problems import REFUSED
 from thinkback.rules import Rulebook
 from thinkback.servers.gateway.access.principals import Principals
 from thinkback.servers.gateway.config.schema import Config
@@ -75,7 +76,7 @@ class Engine:
         """What a provider made of a client's own credential."""
         if 200 <= status < 300:
             self.principals.took(route, own)
-        elif status in (401, 403):
+        elif status in REFUSED:
             self.principals.refused(route, own)
 
     async def _ask(self, route: Route, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str]]:
