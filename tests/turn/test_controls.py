@@ -27,7 +27,7 @@ KEYS = {
 
 def target(controls: Controls | None = None, *, id: str = "house", info: ModelInfo | None = None, **row: Any) -> Target:
     """A target whose rule has these controls and keys."""
-    place = {key: row.pop(key) for key in ("params", "strict") if key in row}
+    place = {key: row.pop(key) for key in ("params", "strict", "dialect") if key in row}
     rule = Rule("r", id, "s", "2026-01-01", controls=controls or Controls(), **row)
     endpoint = Endpoint(id, "House", "https://house.example/v1", **place)
     return Target(endpoint, endpoint.base_url, "m", rule, info or ModelInfo("m"))
@@ -509,6 +509,22 @@ def test_readable_reasoning_is_not_asked_for_twice(
     resolved = Resolver(settings, target(controls, **THINKS), native)
     assert Control("reasoning.readable", "true", "suppressed", reason) in resolved.controls
     assert {key: resolved.params[key] for key in native} == native
+
+
+@pytest.mark.parametrize(
+    ("dialect", "native", "said"),
+    [
+        ("openai-responses", {"reasoning": {"generate_summary": "detailed"}}, "reasoning.generate_summary"),
+        ("openai-chat", {"include_reasoning": True}, "include_reasoning"),
+    ],
+)
+def test_what_a_client_says_at_another_place_is_said(dialect: str, native: dict[str, Any], said: str) -> None:
+    """Any place where the dialect lets clients ask for reasoning to read."""
+    controls = Controls(display={"summarized": {"show": "yes"}, "omitted": {"show": "no"}})
+    resolved = Resolver(READABLE, target(controls, dialect=dialect), native)
+    reason = f"the request has {said} of its own"
+    assert [Control("reasoning.readable", "true", "suppressed", reason)] == resolved.controls
+    assert "show" not in resolved.params
 
 
 def test_readable_reasoning_beside_tools() -> None:

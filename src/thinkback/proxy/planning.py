@@ -93,9 +93,11 @@ def _settings(view: View, target: Target, settings: Settings) -> Settings:
 
 def _may_hide(view: View, target: Target) -> bool:
     """Whether what is asked for the log alone is kept there, and the client's own bytes can do without it."""
-    name = view.received.front
-    is_kept = view.received.client.recording in ("full", "reasoning")
-    return is_kept and name == target.endpoint.dialect and front(name).hiding is not None
+    received, shape = view.received, front(view.received.front)
+    is_kept = received.client.recording in ("full", "reasoning")
+    said = (value.strip() for name in shape.headers for value in received.headers.get(name, "").split(","))
+    can = shape.hiding is not None and not any(value.startswith(shape.unhidden) for value in said)
+    return is_kept and can and received.front == target.endpoint.dialect
 
 
 def _params(view: View, resumed: Resumed) -> dict[str, Any]:

@@ -238,6 +238,8 @@ class Resolver:
             words = rule.controls.display_with_tools.get("summarized", words)
         paths = [path for path in _leaves(words) if lookup(words, path) != lookup(hidden, path)]
         told = [path for path in paths if self._has(path)]
+        beside = dialect(self._target.endpoint.dialect).parameters.reasoning.shown
+        others = [path for path in beside if path not in paths and self._has(path)]
         said = self._settings.summary is not None or _DISPLAY in self._settings.explicit
         reason = ""
         if not paths:
@@ -248,6 +250,8 @@ class Resolver:
             reason = "reasoning.display or reasoning.summary says it"
         elif any(lookup(self._native, path) != lookup(hidden, path) for path in told):
             reason = f"the request has {told[0]} of its own"
+        elif others:
+            reason = f"the request has {others[0]} of its own"
         elif not told and display.get("auto") == {}:
             reason = "it is readable unasked"
         self._note(READABLE, "true", "suppressed" if reason else "emitted", reason or "for the log alone")

@@ -106,8 +106,9 @@ class Front(msgspec.Struct, frozen=True):
     the planned one, and gives the latter with what the log cannot tell apart in the place where the client has it.
     ``reports`` is a parameter whose report, a member of the same name, is for clients that sent it. ``signing`` takes
     what gives a signature, in a dialect whose clients send reasoning back by one. ``hiding`` makes what takes out the
-    reasoning that is readable, in a dialect where clients must ask for it. ``blocks_in_order``: a stream has one
-    block after another, so that what becomes known behind the last one has no place.
+    reasoning that is readable, in a dialect where clients must ask for it; ``unhidden`` is how values of ``headers``
+    begin that ask for something that would go with it. ``blocks_in_order``: a stream has one block after another, so
+    that what becomes known behind the last one has no place.
 
     ``id_prefix`` stands before the ids of responses. ``headers`` are those of a client that are part of its request;
     ``request_id`` is the one that names a request to the client, ``""`` where that is ``x-request-id`` alone.
@@ -137,6 +138,7 @@ class Front(msgspec.Struct, frozen=True):
     operation: str
     list_models: Callable[[Sequence[Listed]], dict[str, Any]]
     show_model: Callable[[Listed], dict[str, Any]]
+    unhidden: tuple[str, ...] = ()
 
 
 ROUTERS = tuple(Field(key) for key in ("models", "fallbacks", "fallback_model", "route", "preset", "plugins"))

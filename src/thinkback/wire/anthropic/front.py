@@ -174,6 +174,7 @@ FRONT = Front(
     reports="context_management",
     signing=Signing,
     hiding=Hiding,
+    unhidden=("thinking-token-count",),
     closing=CLOSING,
     blocks_in_order=True,
     id_prefix="msg_",

@@ -86,3 +86,13 @@ def test_without_the_setting_or_a_log_nothing_is_asked_for(made: tuple[Engine, P
     engine, transport = made
     asks(engine, grant)
     assert {"type": "adaptive"} == json.loads(transport.sent[0])["thinking"]
+
+
+def test_who_counts_thinking_gets_its_counts(made: tuple[Engine, Plays]) -> None:
+    """They come with what would be taken out, so that nothing is asked for beside them."""
+    engine, transport = made
+    said = [{"role": "user", "content": "Really?"}]
+    body = {"model": MODEL, "max_tokens": 2000, "stream": True, "messages": said, "thinking": {"type": "adaptive"}}
+    betas = {"anthropic-beta": "context-1m-2025-08-07, thinking-token-count-2026-05-13"}
+    ask(engine, "anthropic", body, grant=GRANT, headers=betas)
+    assert {"type": "adaptive"} == json.loads(transport.sent[0])["thinking"]
