@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
@@ -129,6 +129,36 @@ def test_a_minute_is_counted_in_the_store_and_a_refusal_here(tmp_path: Path) -> 
             await blind.enter(grant)
         with pytest.raises(Refused, match="may begin 2 requests per minute"):
             await blind.enter(grant)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_a_database_that_does_not_answer_rests(tmp_path: Path, blind: bool) -> None:
+    """For a second nobody waits for it, then the next request asks again."""
+    office, clock, asked = open_gateway_state(tmp_path), Clock(), 0
+    take = office.rates.take
+
+    def failing(tenant: str, key: str, per_minute: int) -> float:
+        nonlocal asked
+        asked += 1
+        return take(tenant, key, per_minute)
+
+    office.rates.take = failing  # type: ignore[method-assign]
+    office.close()
+    minutes = SharedMinutes(office, clock=clock.seconds, blind=blind)
+
+    async def enter() -> None:
+        with nullcontext() if blind else pytest.raises(Refused, match="cannot be checked"):
+            await minutes.enter(Grant("k", limits=Limits(per_minute=9)))
+
+    async def run() -> None:
+        for _ in range(3):
+            await enter()
+        assert 1 == asked
+        clock.wait(1.1)
+        await enter()
+        assert 2 == asked
 
     asyncio.run(run())
 

@@ -25,6 +25,8 @@ AGAIN = 1.0
 """Seconds after which a place may have become free."""
 PATIENCE = 2.0
 """Seconds for which a database that may do without is waited for."""
+RESTS = 1.0
+"""Seconds for which a database that did not answer is not asked again."""
 
 
 class _Gate(msgspec.Struct):
@@ -105,6 +107,7 @@ class SharedMinutes:
         self._blind, self._clock = blind, clock
         self._shut: dict[str, float] = {}
         self._gates: dict[str, _Gate] = {}
+        self._rests_until = float("-inf")
 
     async def enter(self, grant: Grant) -> None:
         """Begin one request of ``grant``. Raises ``Refused``: 429 where it is one too many, 503 where nobody knows."""
@@ -123,16 +126,20 @@ class SharedMinutes:
             raise _too_many(per_minute, wait)
 
     async def _ask(self, grant: Grant, per_minute: int) -> float:
-        take = asyncio.get_running_loop().run_in_executor(
-            self._executor, self._office.rates.take, grant.tenant, grant.key, per_minute
-        )
-        try:
-            return await asyncio.wait_for(take, PATIENCE if self._blind else None)
-        except (StoreError, TimeoutError) as error:
-            if not self._blind:
-                raise Refused(
-                    503, "store_unavailable", "limits cannot be checked at the moment; ask again", retry_after=5
-                ) from error
+        failure: Exception | None = None
+        if self._clock() >= self._rests_until:
+            take = asyncio.get_running_loop().run_in_executor(
+                self._executor, self._office.rates.take, grant.tenant, grant.key, per_minute
+            )
+            try:
+                return await asyncio.wait_for(take, PATIENCE if self._blind else None)
+            except (StoreError, TimeoutError) as error:
+                failure = error
+                self._rests_until = self._clock() + RESTS
+        if not self._blind:
+            raise Refused(
+                503, "store_unavailable", "limits cannot be checked at the moment; ask again", retry_after=5
+            ) from failure
         now = self._clock()
         _take(self._gates.setdefault(grant.key, _Gate(float(per_minute), now)), per_minute, now)
         return 0.0
