@@ -88,7 +88,7 @@ class AsyncDriver:
                 async for delta in deltas:
                     yield delta
         except BaseException as cause:  # cancelled, closed, a fault of the transport: what arrived is stored
-            if not isinstance(cause, StoreError):
+            if not isinstance(cause, StoreError) and not isinstance(cause.__cause__, StoreError):
                 await to_the_end(self._interrupt())
             raise
         finally:
@@ -223,7 +223,9 @@ async def _answer(approval: Approval, request: PermissionRequest, executor: Exec
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
-    """What ``work`` gives. A cancellation meanwhile does not disturb it: it is raised when the work is done."""
+    """What ``work`` gives. A cancellation meanwhile does not disturb it: it is raised when the work is done, from the
+    work's failure if that failed.
+    """
     future = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
@@ -233,6 +235,6 @@ async def to_the_end(work: Awaitable[T]) -> T:
             cancelled = error
         except BaseException:  # the work's own failure, raised again below
             break
-    if cancelled is not None and future.exception() is None:
-        raise cancelled
+    if cancelled is not None:
+        raise cancelled from (None if future.cancelled() else future.exception())
     return future.result()
