@@ -1,7 +1,8 @@
 """From the upstream to the client, bytes in and bytes out: the same where both speak one dialect, else written anew.
 
 Promises: a stream is passed on event by event, never a part of one; the last event of the dialect is held back until
-the response is stored; a key that the upstream repeats is blotted out. Must not: read what a response says.
+the response is stored; a key that the upstream repeats is blotted out, unless
+it is the asker's own. Must not: read what a response says.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Relay:
         self._hides_report = bool(shape.reports) and shape.reports not in view.request.params
         # A stream can be passed on as it is only where the client expects one.
         self._passes = presentation.is_native(view, plan) and is_stream == self._streams
-        self._secrets = [secret.encode() for secret in plan.secrets()]
+        secrets = [] if plan.course.credentials.are_the_askers else plan.secrets()
+        self._secrets = [secret.encode() for secret in secrets]
         signs = self._passes and shape.signing is not None
         unsigned = keeper.unsigned if keeper is not None else _unsigned
         self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None

@@ -9,12 +9,14 @@ from typing import NamedTuple, Protocol, SupportsBytes
 class Credentials(NamedTuple):
     """Headers and a query that are added to a request; no ``repr`` shows them.
 
-    ``secrets`` are the texts in them that must be shown nowhere.
+    ``secrets`` are the texts in them that must be shown nowhere; those that ``are_the_askers`` own stay in its
+    responses, where "ollama" is mostly a word.
     """
 
     headers: Mapping[str, str]
     query: str = ""
     secrets: frozenset[str] = frozenset()
+    are_the_askers: bool = False
 
     def __repr__(self) -> str:
         return f"<Credentials: {', '.join(self.headers) or 'no headers'}>"

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import itertools
 import os
 import threading
 import time
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from thinkback.errors import HeadMovedError, IdTakenError, SettingError, StoreError, ThinkbackError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
 from thinkback.proxy.events import ReadHistory, Unavailable
@@ -38,8 +41,9 @@ AGAIN = 120.0
 """Seconds within which a program sends a request again that brought nothing."""
 _HELD = 64
 _ONE = "default"
-# What a log says that is not in trouble.
-_DEFINITE = (HeadMovedError, IdTakenError)
+# What a log says that is not in trouble: this step alone cannot be stored.
+_DEFINITE = (HeadMovedError, IdTakenError, NotFoundError)
+_numbers = itertools.count(1)
 
 
 class _Open:
@@ -60,14 +64,17 @@ class _Open:
             self.store.recognition.record(retention.branched(entry))
 
     def flush(self, before: float) -> None:
-        """Record the attempts that were held before that time: nobody repeats them any more."""
+        """Record the attempts that were held before that time: nobody repeats them any more. One that the log will
+        never take, as its session was deleted, is dropped.
+        """
         while True:
             with self.lock:
                 oldest = next(iter(self.held.items()), None)
                 if oldest is None or (oldest[1][0] >= before and len(self.held) <= _HELD):
                     return
                 del self.held[oldest[0]]
-            self.record(oldest[1][1])
+            with suppress(*_DEFINITE):
+                self.record(oldest[1][1])
 
     def close(self) -> None:
         """Record what is held, and close the log where nobody else has it."""
@@ -104,6 +111,15 @@ def _ended() -> None:
             warnings.warn(f"{log.place}: {error.message}", RuntimeWarning, stacklevel=2)
 
 
+def _dropped(place: str) -> None:
+    """Let go of a log that one transport alone had, which is gone without being closed; what it holds is recorded when
+    the process ends. Takes no lock: it runs wherever objects are collected.
+    """
+    log = _process.open.get(place)
+    if log is not None and not log.held:
+        _process.open.pop(place, None)
+
+
 os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
 
@@ -119,7 +135,14 @@ class Journal:
             self._given.log.count()  # a closed one says so at once
         path = "" if isinstance(log, SessionStore) else os.fspath(log)
         is_file = path and path != ":memory:" and not path.startswith(SERVER)
-        self._place = os.path.realpath(path) if is_file else path if path.startswith(SERVER) else f"{path}#{id(self)}"
+        if is_file:
+            self._place = os.path.realpath(path)
+        elif path.startswith(SERVER):
+            self._place = path
+        else:  # a number is of one transport for good; an address in memory is given to the next one
+            self._place = f"{path}#{next(_numbers)}"
+            weakref.finalize(self, _dropped, self._place).atexit = False
+        self._process = os.getpid()
         self._path = self._place if is_file else path
         self.shown = path if is_file else "the log"
         self._durability, self._on_error = durability, on_error
@@ -242,6 +265,7 @@ class Journal:
         with _process.lock:
             found = _process.open.get(self._place)
             if found is None:
+                self._refuse_parents()
                 store = self._given.log if self._given is not None else open_store(self._path, self._durability)
                 found = _Open(self.shown, store, self._durability, is_ours=self._given is None)
                 _process.open[self._place] = found
@@ -249,17 +273,27 @@ class Journal:
             self._used = found
         return found
 
+    def _refuse_parents(self) -> None:
+        if self._given is not None and self._process != os.getpid():
+            raise StoreError(
+                "the log was opened before this process was forked from another",
+                next_actions=("open it again in each process: two processes cannot share connections",),
+            )
+
     def _tried(self, work: Callable[[], T], instead: type[Exception] | None) -> T | None:
         """What ``work`` gives. Where the log is in trouble: ``instead`` is raised, or it is ``None``."""
         try:
             return work()
-        except _DEFINITE:
+        except HeadMovedError:
             raise
-        except StoreError as error:
+        except (StoreError, NotFoundError) as error:
             if self._on_error == "raise":
                 raise
-            self._rests_until = time.monotonic() + REST
-            self.warn(f"{error.message}: requests go on, and are not recorded meanwhile")
+            if isinstance(error, _DEFINITE):
+                self.warn(f"{error.message}: the request goes on, and is not recorded")
+            else:
+                self._rests_until = time.monotonic() + REST
+                self.warn(f"{error.message}: requests go on, and are not recorded meanwhile")
             if instead is not None:
                 raise instead from None
             return None

@@ -46,9 +46,12 @@ _BODILY = HOP_BY_HOP | {"content-encoding"}
 
 
 class Do(NamedTuple):
-    """Call ``work``, which may wait for the log or for a token; answered by what it gives."""
+    """Call ``work``, which may wait for the log or for a token; answered by what it gives. One that ``stores`` is
+    waited for, whoever leaves.
+    """
 
     work: Callable[[], Any]
+    stores: bool = False
 
 
 class Post(NamedTuple):
@@ -111,12 +114,12 @@ class _Bypassed(Exception):
 
 
 class _Own:
-    """The program puts its own credentials on; they are known to be blotted out."""
+    """The program puts its own credentials on; they are known to be blotted out of errors and of the log."""
 
     waits = False
 
     def __init__(self, sender: Sender) -> None:
-        self._credentials = Credentials({}, secrets=sender.secrets)
+        self._credentials = Credentials({}, secrets=sender.secrets, are_the_askers=True)
 
     def prepare(self) -> None:
         """There is nothing to find."""
@@ -183,7 +186,7 @@ class Passage:
         self._body = request.content
         self._last = telling.listening()
         self._name = telling.named()
-        self._attempt = hashlib.sha256(b"%b\n%b" % (request.url.raw_path, self._body)).digest()
+        self._attempt = hashlib.sha256(b"%b\n%b" % (str(request.url).encode(), self._body)).digest()
         self._exchange: Exchange
         self._route: events.Route
         self._plan: Plan | None = None
@@ -204,7 +207,7 @@ class Passage:
         """All that is to be done. Raises what the program is to see."""
         journal = self._office.journal
         if journal.holds:
-            yield Do(lambda: journal.repeats(self._attempt))
+            yield Do(lambda: journal.repeats(self._attempt), stores=True)
         try:
             yield from self._answered()
         except _Bypassed as error:
@@ -217,6 +220,8 @@ class Passage:
         try:
             self._exchange = yield from self._prepared()
             command = self._exchange.begin()
+        except StoreError:  # only where the program wants to know
+            raise
         except Exception as error:  # a fault of ours is not the program's
             if not self._is_own:
                 raise
@@ -395,10 +400,10 @@ class Passage:
         journal = self._office.journal
         brought = any(draft.kind == "response" for draft in command.step.drafts)
         if not brought and not self._stored and any(draft.kind == "turn_ended" for draft in command.step.drafts):
-            yield Do(lambda: journal.hold(self._attempt, entry))
+            yield Do(lambda: journal.hold(self._attempt, entry), stores=True)
             return True
         self._stored += 1
-        return bool((yield Do(lambda: journal.record(entry))))
+        return bool((yield Do(lambda: journal.record(entry), stores=True)))
 
     # -- the program -----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 from urllib.request import getproxies
 
@@ -177,9 +179,16 @@ class _Performer:
         try:
             need = self._flow.throw(Gone())
             while True:
-                need = self._flow.send(None if isinstance(need, Begin | Out | Untouched) else self._perform(need))
+                try:
+                    found = None if isinstance(need, Begin | Out | Untouched) else self._perform(need)
+                except Exception as error:
+                    need = self._flow.throw(error)
+                else:
+                    need = self._flow.send(found)
         except (StopIteration, Gone):
             return
+        finally:
+            self._hang_up()
 
     def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
         try:
@@ -190,7 +199,8 @@ class _Performer:
                 except Exception as error:
                     need = self._flow.throw(error)
                 except BaseException:
-                    self.leave()
+                    with suppress(Exception):  # it is told in place of what fails behind it
+                        self.leave()
                     raise
                 else:
                     need = self._flow.send(found)
@@ -199,6 +209,8 @@ class _Performer:
             return None
         except BaseException:
             self._is_over = True
+            with suppress(Exception):
+                self._hang_up()
             raise
         return need
 
@@ -244,10 +256,13 @@ class _Stream(httpx2.SyncByteStream):
         self._performer = performer
 
     def __iter__(self) -> Iterator[bytes]:
-        while (given := self._performer.next()) is not None:
-            assert isinstance(given, Out)
-            if given.data:
-                yield given.data
+        try:
+            while (given := self._performer.next()) is not None:
+                assert isinstance(given, Out)
+                if given.data:
+                    yield given.data
+        finally:  # also of a program that forgets to close it
+            self._performer.leave()
 
     def close(self) -> None:
         self._performer.leave()
@@ -290,7 +305,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Let go of the log, and close ``inner``."""
-        await asyncio.to_thread(self._options.office.journal.close)
+        await _in_thread(self._options.office.journal.close)
         await self._inner.aclose()
 
 
@@ -317,9 +332,16 @@ class _AsyncPerformer:
         try:
             need = self._flow.throw(Gone())
             while True:
-                need = self._flow.send(None if isinstance(need, Begin | Out | Untouched) else await self._perform(need))
+                try:
+                    found = None if isinstance(need, Begin | Out | Untouched) else await self._perform(need)
+                except Exception as error:
+                    need = self._flow.throw(error)
+                else:
+                    need = self._flow.send(found)
         except (StopIteration, Gone):
             return
+        finally:
+            await self._hang_up()
 
     async def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
         try:
@@ -330,7 +352,8 @@ class _AsyncPerformer:
                 except Exception as error:
                     need = self._flow.throw(error)
                 except BaseException:
-                    await self.leave()
+                    with suppress(Exception):  # it is told in place of what fails behind it
+                        await self.leave()
                     raise
                 else:
                     need = self._flow.send(found)
@@ -339,6 +362,8 @@ class _AsyncPerformer:
             return None
         except BaseException:
             self._is_over = True
+            with suppress(Exception):
+                await self._hang_up()
             raise
         return need
 
@@ -349,8 +374,8 @@ class _AsyncPerformer:
                 if not piece:
                     await self._hang_up()
                 return piece
-            case Do(work=work):
-                return await to_the_end(_in_thread(work))
+            case Do(work=work, stores=stores):
+                return await (to_the_end(_in_thread(work)) if stores else _in_thread(work))
             case Post(request=request):
                 await self._hang_up()
                 self._response = await self._inner.handle_async_request(request)
@@ -367,8 +392,23 @@ class _AsyncPerformer:
             await response.aclose()
 
 
+class _Threads:
+    """Those of this process that wait for logs: a program's own work may fill the default ones of its loops."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, in a forked process, where those of its parent are not."""
+        self.executor = ThreadPoolExecutor(8, thread_name_prefix="thinkback-log")
+
+
+_threads = _Threads()
+os.register_at_fork(after_in_child=_threads.renew)
+
+
 def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
-    return asyncio.get_running_loop().run_in_executor(None, work)
+    return asyncio.get_running_loop().run_in_executor(_threads.executor, work)
 
 
 class _AsyncStream(httpx2.AsyncByteStream):
@@ -378,10 +418,13 @@ class _AsyncStream(httpx2.AsyncByteStream):
         self._performer = performer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (given := await self._performer.next()) is not None:
-            assert isinstance(given, Out)
-            if given.data:
-                yield given.data
+        try:
+            while (given := await self._performer.next()) is not None:
+                assert isinstance(given, Out)
+                if given.data:
+                    yield given.data
+        finally:  # also of a program that forgets to close it
+            await self._performer.leave()
 
     async def aclose(self) -> None:
         await self._performer.leave()

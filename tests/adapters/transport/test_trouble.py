@@ -1,0 +1,284 @@
+"""Faults of the log under a transport, and how programs leave: what each call and each record then is."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import thinkback
+from tests.adapters.transport.provider import HEADERS, SSE, URL, WHOLE, Body, Provider, question, says, streams
+from tests.proxy.playbook import ANSWER, chunk
+from thinkback.adapters.transport import journal as journals
+from thinkback.adapters.transport.journal import Journal
+from thinkback.errors import IdTakenError, NotFoundError, StoreError
+from thinkback.proxy.events import Unavailable
+
+REFUSED = b'{"error": {"message": "later"}}'
+
+
+class Watched(Body):
+    """A body that says whether it was closed."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+def ask(client: httpx2.Client, *said: str, url: str = URL) -> bytes:
+    """What the program reads."""
+    return client.post(url, content=question(*said), headers=HEADERS).read()
+
+
+def kinds(log: Path) -> list[str]:
+    """The kinds of all commits."""
+    with thinkback.open(log) as store:
+        return [commit.kind for info in store.sessions() for commit in store.commits(info.id)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where it is recorded."""
+    return tmp_path / "chats.db"
+
+
+def test_a_journal_that_is_dropped_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    """Whatever address in memory the next one gets."""
+    with thinkback.open(tmp_path / "a.db") as first, thinkback.open(tmp_path / "b.db") as second:
+        before = dict(journals._process.open)
+        for store in [first, second] * 20:
+            journal = Journal(store)
+            assert store.log is journal._log().store
+            del journal
+            gc.collect()
+        assert before == journals._process.open
+
+
+@pytest.mark.parametrize("key", ["ollama", "lm-studio"])
+def test_a_key_of_the_program_that_is_a_word_stays_in_its_responses(log: Path, key: str) -> None:
+    """Streams and documents, byte for byte."""
+    stream = (chunk(content=f"Run {key}."), *ANSWER[1:])
+    whole = WHOLE.replace(b"42.", key.encode())
+    headers = {**HEADERS, "authorization": f"Bearer {key}"}
+    provider = Provider(streams(*stream), says(200, whole))
+    with thinkback.http_client(log, transport=provider) as client:
+        assert b"".join(stream) == client.post(URL, content=question(), headers=headers).read()
+        assert whole == client.post(URL, content=question("Other?", stream=False), headers=headers).read()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("error", [NotFoundError("no such session"), IdTakenError("the id is taken")])
+def test_a_step_that_can_never_be_stored_fails_no_other_call(
+    log: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was held, whose session is deleted meanwhile, and one of the call itself."""
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    with thinkback.http_client(log, transport=Provider(says(503, REFUSED), streams())) as client:
+        ask(client)
+        journal: Journal = client._transport._options.office.journal  # type: ignore[attr-defined]
+        store = journal._log().store
+        monkeypatch.setattr(journals, "AGAIN", 0.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(type(store.recognition), "record", refuse)
+            assert b"".join(ANSWER) == ask(client, "Other?")
+            assert not journal._log().held
+            assert not journal.rests
+        assert b"".join(ANSWER) == ask(client, "Third?")
+        assert thinkback.why().recorded
+
+
+def test_a_conversation_whose_log_fails_is_an_error_where_that_is_wanted(log: Path) -> None:
+    """``on_log_error="raise"``: the request does not go."""
+    log.write_bytes(b"this is no database, and it is long enough to be sure of that" * 20)
+    provider = Provider(streams())
+    with (
+        thinkback.http_client(log, transport=provider, on_log_error="raise") as client,
+        thinkback.conversation("named"),
+        pytest.raises(StoreError),
+    ):
+        ask(client)
+    assert [] == provider.asked
+
+
+def test_an_attempt_at_another_host_is_another_attempt(log: Path) -> None:
+    """Both are recorded, though their paths and bodies are the same."""
+    provider = Provider(says(503, REFUSED), streams())
+    with thinkback.http_client(log, transport=provider, endpoint="moonshot") as client:
+        ask(client, url="https://one.invalid/v1/chat/completions")
+        ask(client, url="https://two.invalid/v1/chat/completions")
+    assert 2 == kinds(log).count("request")
+
+
+def test_a_stream_that_is_dropped_unclosed_is_recorded(log: Path) -> None:
+    """And the provider's connection is given back."""
+    body = Watched((ANSWER[0], *ANSWER))
+    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+    with thinkback.http_client(log, transport=provider) as client:
+        response = client.send(client.build_request("POST", URL, content=question(), headers=HEADERS), stream=True)
+        pieces = response.iter_bytes()
+        next(pieces)
+        del response, pieces
+        gc.collect()
+        assert body.is_closed
+        assert "turn_ended" in kinds(log)
+
+
+def test_a_stream_that_a_task_drops_unclosed_is_recorded(log: Path) -> None:
+    """As without asyncio."""
+    body = Watched((ANSWER[0], None))
+    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+
+    async def run() -> None:
+        async with thinkback.async_http_client(log, transport=provider) as client:
+            request = client.build_request("POST", URL, content=question(), headers=HEADERS)
+            response = await client.send(request, stream=True)
+            pieces = response.aiter_bytes()
+            await anext(pieces)
+            del response, pieces
+            for _ in range(200):
+                gc.collect()
+                await asyncio.sleep(0.01)
+                if body.is_closed:
+                    break
+            assert body.is_closed
+
+    asyncio.run(run())
+    assert "turn_ended" in kinds(log)
+
+
+def test_a_response_whose_flow_fails_is_hung_up(log: Path) -> None:
+    """The network's own error, and nobody closes the response."""
+    body = Watched((ANSWER[0], httpx2.ReadError("broken")))
+    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+    with thinkback.http_client(log, transport=provider) as client, pytest.raises(httpx2.ReadError):
+        ask(client)
+    assert body.is_closed
+
+
+def cancelled_in(log: Path, method: str, work: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Provider:
+    """A request that is cancelled while the log does ``method``, which is ``work``."""
+    provider = Provider(streams())
+
+    async def run() -> None:
+        async with thinkback.async_http_client(log, transport=provider) as client:
+            loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+            def replaced(*_: object) -> Any:
+                loop.call_soon_threadsafe(begun.set)
+                return work()
+
+            with monkeypatch.context() as patched:
+                patched.setattr(Journal, method, replaced)
+                task = asyncio.create_task(client.post(URL, content=question(), headers=HEADERS))
+                await begun.wait()
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(task, 5)
+
+    asyncio.run(run())
+    return provider
+
+
+def test_a_cancellation_is_not_lost_where_the_log_fails(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a step is stored, which then fails."""
+
+    def fail() -> None:
+        import time
+
+        time.sleep(0.2)
+        raise StoreError("no room")
+
+    cancelled_in(log, "record", fail, monkeypatch)
+
+
+def test_a_look_up_is_not_waited_for_by_who_is_cancelled(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes nothing; only what is stored is."""
+    import threading
+    import time
+
+    go_on = threading.Event()
+    threading.Timer(3, go_on.set).start()
+    before = time.monotonic()
+
+    def wait() -> None:
+        if not go_on.is_set():
+            go_on.wait()
+        raise Unavailable
+
+    provider = Provider(streams())
+
+    async def run() -> float:
+        async with thinkback.async_http_client(log, transport=provider) as client:
+            loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+            def replaced(*_: object) -> None:
+                loop.call_soon_threadsafe(begun.set)
+                wait()
+
+            monkeypatch.setattr(Journal, "answer", replaced)
+            task = asyncio.create_task(client.post(URL, content=question("Why?", "42.", "And?"), headers=HEADERS))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            took = time.monotonic() - before
+            go_on.set()
+            return took
+
+    assert asyncio.run(run()) < 2
+    assert [] == provider.asked
+
+
+def test_the_programs_own_threads_are_left_alone(log: Path) -> None:
+    """All those of its loop wait for something of its own."""
+    import threading
+
+    async def run() -> bytes:
+        loop, go_on = asyncio.get_running_loop(), threading.Event()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        waiting = loop.run_in_executor(None, go_on.wait, 10)
+        try:
+            async with thinkback.async_http_client(log, transport=Provider(streams())) as client:
+                response = await asyncio.wait_for(client.post(URL, content=question(), headers=HEADERS), 5)
+                return response.read()
+        finally:
+            go_on.set()
+            await waiting
+
+    assert b"".join(ANSWER) == asyncio.run(run())
+
+
+def test_a_store_that_the_parent_opened_is_not_used_in_a_forked_process(log: Path) -> None:
+    """Said as PostgreSQL says it; the parent goes on."""
+    with thinkback.open(log) as store:
+        journal = Journal(store, on_error="raise")
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                journal._tried(journal._log, None)
+                said = "used"
+            except BaseException as error:
+                said = str(error)
+            os.write(writing, said.encode())
+            os._exit(0)
+        os.close(writing)
+        os.waitpid(child, 0)
+        with os.fdopen(reading) as found:
+            assert "opened before this process was forked" in found.read()
+        assert store.log is journal._log().store
+        journal.close()
