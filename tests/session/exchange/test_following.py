@@ -11,7 +11,7 @@ import pytest
 
 import thinkback
 from tests.formats.samples import CLAUDE, CODEX, asked, claude, jsonl
-from thinkback.errors import NotFoundError
+from thinkback.errors import CorruptLogError, NotFoundError, StoreError
 from thinkback.session.exchange.following import EVERY, Following, follow
 from thinkback.session.exchange.histories import Took, Wanted, run
 from thinkback.session.store import SessionStore
@@ -164,6 +164,70 @@ def test_a_session_that_somebody_else_writes_to_is_read_again(store: SessionStor
     assert [] == list(following.look())
     assert [12] == [took.commits for took in following.look()]
     assert [] == list(following.look())
+
+
+class Locked:
+    """A log that takes nothing for its first ``times``, and counts how often what was erased is asked for."""
+
+    def __init__(self, store: SessionStore, times: int, error: StoreError) -> None:
+        self._store, self._times, self._error = store, times, error
+        self.summed = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store.log, name)
+
+    def summaries(self, *given: Any) -> Any:
+        """What the log does."""
+        self.summed += 1
+        return self._store.log.summaries(*given)
+
+    def append(self, session: str, *step: Any) -> bool:
+        """What the log does."""
+        if self._times:
+            self._times -= 1
+            raise self._error
+        return self._store.log.append(session, *step)
+
+
+def test_a_log_that_is_locked_is_tried_again(store: SessionStore, tmp_path: Path) -> None:
+    """It is told once, and nothing is lost; what did not change asks the log nothing."""
+    machine, heard, told = Machine(*[nothing] * 5), list[Took](), list[str]()
+    log = Locked(store, 2, StoreError("the log is locked"))
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
+    wanted = Wanted("claude-code", str(tmp_path))
+    done, _ = follow(log, wanted, heard.append, machine.clock, machine.wait, told.append)
+    assert ["the log is locked"] == told
+    assert [12] == [took.commits for took in done] == [took.commits for took in heard]
+    assert 3 == log.summed
+
+
+def test_a_damaged_log_is_not_tried_again(store: SessionStore, tmp_path: Path) -> None:
+    """It ends."""
+    machine = Machine(nothing)
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
+    log = Locked(store, 1, CorruptLogError("damaged"))
+    with pytest.raises(CorruptLogError):
+        follow(log, Wanted("claude-code", str(tmp_path)), lambda _: None, machine.clock, machine.wait)
+
+
+def test_a_file_that_could_not_be_read_is_read_later(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it did not change."""
+    machine = Machine()
+    following = Following(store.log, Wanted("claude-code", str(tmp_path)), machine.clock)
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
+    with monkeypatch.context() as patched:
+
+        def fail(*given: Any) -> Any:
+            raise OSError(24, "Too many open files")
+
+        patched.setattr("thinkback.session.exchange.histories._source", fail)
+        assert [] == list(following.look())
+        assert 1 == len(following.gaps)
+    machine.now += 10
+    assert [12] == [took.commits for took in following.look()]
+    assert not [gap for gap in following.gaps if "cannot be read" in gap.left.what]
 
 
 def test_a_folder_that_is_not_there_is_named(store: SessionStore, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def _import_histories(
         tell: Callable[[Took], None] = (lambda _: None) if as_json else _print_import
         if follow:
             terminal.note("following: Ctrl-C ends")
-            done, gaps = following.follow(store.log, wanted, tell, time.time, time.sleep)
+            done, gaps = following.follow(store.log, wanted, tell, time.time, time.sleep, _warn)
         else:
             done, gaps = histories.run(store.log, wanted, tell)
     if as_json:
@@ -225,6 +225,10 @@ def _import_histories(
         terminal.print_json({"sessions": msgspec.to_builtins(done), "left_out": msgspec.to_builtins(gaps)})
         return
     _print_total(done, gaps, dry_run)
+
+
+def _warn(message: str) -> None:
+    terminal.note(terminal.clean(f"the log took nothing: {message}; trying again"))
 
 
 def _print_import(took: Took) -> None:

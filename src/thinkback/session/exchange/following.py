@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from thinkback.errors import CorruptLogError, FormatVersionError, StoreError
 from thinkback.log.protocol import Store
 from thinkback.session.exchange.histories import MOVED, Gap, Histories, Took, Wanted
 
@@ -48,7 +49,7 @@ class Following:
 
     def look(self) -> Iterator[Took]:
         """What became of the sessions of each file that changed, or rested. Raises ``NotFoundError`` as ``files``."""
-        now = self._clock()
+        now, is_recalled = self._clock(), False
         paths = self._histories.files()
         for path in paths:
             stamp = _stamp(path)
@@ -60,12 +61,24 @@ class Following:
             else:
                 latest = max((time for _, time in stamp), default=0) / 1e9
                 is_held = now - latest < RESTED
-            self._seen[path] = _Seen(stamp, seen.since if seen is not None and seen.stamp == stamp else now, is_held)
+            if not is_recalled:
+                self._histories.recall()
+                is_recalled = True
+            is_moved = False
             for took in self._histories.again(path, whole=not is_held):
-                if took.skipped == MOVED:  # it is read again in the next round
-                    self._seen.pop(path, None)
+                if took.skipped == MOVED:
+                    is_moved = True
                 else:
                     yield took
+            # Not before: what the log did not take is read again.
+            if is_moved:
+                self._seen.pop(path, None)
+            elif path in self._histories.unread:  # it may be readable in a while
+                self._seen[path] = _Seen(stamp, now, True)
+            else:
+                self._seen[path] = _Seen(
+                    stamp, seen.since if seen is not None and seen.stamp == stamp else now, is_held
+                )
         for gone in self._seen.keys() - {*paths}:
             del self._seen[gone]
 
@@ -76,29 +89,40 @@ def follow(
     tell: Callable[[Took], None],
     clock: Callable[[], float],
     wait: Callable[[float], None],
+    warn: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Took], list[Gap]]:
     """Import what is wanted, and what comes, until ``KeyboardInterrupt``; then what was taken in, once a session.
 
     ``tell`` hears of each session that something was added to, ``wait`` is called between two looks.
+    ``warn`` hears once why the log took nothing, which is tried again; a damaged log is not.
     """
     done: dict[str, Took] = {}
-    following = Following(log, wanted, clock)
+    following, warned = Following(log, wanted, clock), ""
     try:
         while True:
             began = clock()
-            for took in following.look():
-                before = done.get(took.source, took)
-                if (
-                    took.source not in done
-                    or took.commits
-                    or (took.skipped, took.erased) != (before.skipped, before.erased)
-                ):
-                    tell(took)
-                added = took.commits + (before.commits if took.source in done else 0)
-                done[took.source] = msgspec.structs.replace(took, made=took.made or before.made, commits=added)
+            try:
+                for took in following.look():
+                    _note(took, done, tell)
+                warned = ""
+            except (CorruptLogError, FormatVersionError):
+                raise
+            except StoreError as error:
+                if error.message != warned:
+                    warn(error.message)
+                warned = error.message
             wait(max(EVERY, SHARE * (clock() - began)))
     except KeyboardInterrupt:
         return [*done.values()], following.gaps
+
+
+def _note(took: Took, done: dict[str, Took], tell: Callable[[Took], None]) -> None:
+    before = done.get(took.source, took)
+    is_known = took.source in done
+    if not is_known or took.commits or (took.skipped, took.erased) != (before.skipped, before.erased):
+        tell(took)
+    added = took.commits + (before.commits if is_known else 0)
+    done[took.source] = msgspec.structs.replace(took, made=took.made or before.made, commits=added)
 
 
 def _stamp(path: Path) -> _Stamp:

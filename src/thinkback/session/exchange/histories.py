@@ -113,14 +113,16 @@ class Histories:
         self._memory = Memory()
         self._abouts: dict[str, About] = {}
         self.gaps: list[Gap] = []
+        self.unread: set[Path] = set()
+        """Files that could not be read when that was tried last."""
 
-    def files(self) -> list[Path]:
-        """The files of the program, those that others hang at first; what was erased until now is recalled.
-
-        Raises ``NotFoundError`` for a missing folder.
-        """
+    def recall(self) -> None:
+        """What was erased until now, and what is said of sessions: to be called before ``take``."""
         self._memory = recall(self._log)
         self._abouts = {id: summary.about for id, summary in self._log.summaries().items()}
+
+    def files(self) -> list[Path]:
+        """The files of the program, those that others hang at first. Raises ``NotFoundError`` for a missing folder."""
         place = Path(self._wanted.directory).expanduser() if self._wanted.directory else _home(self._format)
         if not place.exists():
             raise NotFoundError(
@@ -141,6 +143,7 @@ class Histories:
 
     def take(self, path: Path, *, whole: bool = True) -> Iterator[Took]:
         """What a file holds. What ends with a response that may go on is, without ``whole``, taken up to there."""
+        self.unread.discard(path)
         try:
             named = bool(self._wanted.directory) and Path(self._wanted.directory).expanduser() == path
             if not named and (os.stat(path).st_mtime_ns // 1000 < self._wanted.since or not self._is_own(path)):
@@ -150,6 +153,7 @@ class Histories:
         except (OSError, StoreError) as error:
             why = error.strerror if isinstance(error, OSError) else error.message
             self.gaps.append(Gap(str(path), Left(f"it cannot be read ({why})", 1)))
+            self.unread.add(path)
             return
         self.gaps += [Gap(str(path), left) for left in read.left]
         file = _clean(f"{FILE}{path.absolute()}")
@@ -483,7 +487,9 @@ def run(log: Store, wanted: Wanted, tell: Callable[[Took], None] = lambda _: Non
     """Import all that is wanted; ``tell`` hears of each session as it is done."""
     histories = Histories(log, wanted)
     done: list[Took] = []
-    for path in histories.files():
+    paths = histories.files()
+    histories.recall()
+    for path in paths:
         for took in histories.take(path):
             done.append(took)
             tell(took)
