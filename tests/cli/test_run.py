@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 
+import click
 import pytest
 
 import thinkback
@@ -16,7 +17,7 @@ from tests.cli.chat.talks import asked
 from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import Inside
 from thinkback.cli.chat.drawing.look import Look
-from thinkback.cli.run import Screen
+from thinkback.cli.run import Screen, _prompt
 from thinkback.model.commits import TurnEnded
 from thinkback.model.deltas import ReasoningDelta, Status
 from thinkback_referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
@@ -160,6 +161,15 @@ def test_what_nobody_feeds_is_not_waited_for(inside: Inside, referee: Referee, m
 
     assert "waiting for standard input" in waited.err
     assert ["Hi", "Ho"] == asked(referee)
+
+
+def test_a_standard_input_that_is_closed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a shell closes it: the prompt goes alone, and without one it is wrong use."""
+    monkeypatch.setattr("sys.stdin", None)
+    assert "Hi" == _prompt("Hi")
+    for nothing in ("", "-"):
+        with pytest.raises(click.UsageError, match="empty"):
+            _prompt(nothing)
 
 
 def test_a_prompt_that_is_not_utf_8_is_refused_before_anything_is_stored(command: Command, referee: Referee) -> None:

@@ -377,8 +377,9 @@ def _fresh_name() -> str:
 def _prompt(prompt: str) -> str:
     """What is asked: ``prompt``, standard input, or both."""
     said = "" if prompt == "-" else prompt
-    is_all = prompt == "-" or (not prompt and not sys.stdin.isatty())
-    read = (sys.stdin.read() if is_all else _fed()).removesuffix("\n")
+    is_there = sys.stdin is not None  # the caller may have closed it
+    is_all = is_there and (prompt == "-" or (not prompt and not sys.stdin.isatty()))
+    read = (sys.stdin.read() if is_all else _fed() if is_there else "").removesuffix("\n")
     for where, text in (("the prompt", said), ("standard input", read)):
         try:
             text.encode()
