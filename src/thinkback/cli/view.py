@@ -23,7 +23,8 @@ def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
     """Show the log as pages in the browser: sessions, conversations, and what went back of them, and why.
 
     SESSION opens its conversation, else the list of sessions. The pages are served on 127.0.0.1 until Ctrl-C, to the
-    browser that opens the printed link: it works once, within a minute. Nothing is changed in the log.
+    browser that opens the printed link: it works once, within a minute. No conversation is changed; a search brings the
+    log's index of words up to date.
     """
     try:
         import jinja2  # noqa: F401

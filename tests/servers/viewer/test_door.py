@@ -67,6 +67,15 @@ def test_a_token_is_dead_after_a_minute() -> None:
     assert 403 == client.get(f"/?token={TOKEN}").status_code
 
 
+def test_cookies_of_other_servers_on_this_host_are_not_in_the_way() -> None:
+    """Whatever characters are in them: a browser sends them along."""
+    client = outside()
+    cookie = client.get(f"/?token={TOKEN}").headers["set-cookie"].partition(";")[0]
+    client.cookies.clear()
+    for foreign in ('prefs={"theme":"dark"}', "a[0]=1", "=x", "x", "bad,name=\xe9"):
+        assert 200 == client.get("/", headers={b"cookie": f"{foreign}; {cookie}".encode("latin-1")}).status_code
+
+
 @pytest.mark.parametrize("path", ["//evil.test/", "/%5Cevil.test", "/%2F%2Fevil.test"])
 def test_the_redirect_stays_on_the_host(path: str) -> None:
     """Whatever path the token comes with."""

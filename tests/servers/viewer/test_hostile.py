@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ HOSTILE = {
     "markdown": "[x](javascript:alert(1)) ![y](http://evil.test/p.png) <http://evil.test> [z]: //evil.test\n\n[z]",
     "entities": "&lt;script&gt;&#60;script&#62;&amp;lt;b&amp;gt;",
     "template": "{{ raise }} {{ 7*7 }} {% include '/etc/passwd' %} ${7*7} #{7*7}",
+    "unseen": "a\xad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2064\ufeff\u3164b &#8238;&#x200b;&shy;&zwj;&rlm;",
     "bidi": "abc \u202e\u2066gnirts\u2069 \u200b\u061c \ufeff\U000e0041",
     "ansi": "\x1b[2J\x1b]8;;http://evil.test\x07link\x1b]8;;\x07\x00\x08",
     "frame": "<iframe srcdoc='<script>1</script>'></iframe><object data=x><embed src=x><base href=//evil.test>",
@@ -42,6 +44,11 @@ HOSTILE = {
     "diff": "@@ -1 +1 @@\n-<b>old</b>\n+<script>new</script>\n",
     "href": "data:text/html,<script>alert(1)</script>",
 }
+
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\U000e0041]"
+)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -65,7 +72,7 @@ def test_a_hostile_text_is_characters_wherever_it_stands(name: str) -> None:
         seen = _looked(store, info.id, evil)
     for answer in seen:
         Page(answer)
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0041]", answer)
+        assert not UNSEEN.search(answer)
 
 
 def _looked(store: SessionStore, id: str, evil: str) -> list[str]:
@@ -89,3 +96,56 @@ def test_whatever_markdown_says_only_plain_tags_come_of_it(source: str) -> None:
     Page(str(text.markdown(source)))
     Page(str(text.structured(source)))
     Page(str(text.call(source)))
+
+
+VARIED = "\n".join(chr(0x100 + number * number % 241) for number in range(5_000))
+
+
+def test_emoji_that_are_joined_stay_one() -> None:
+    """A joiner elsewhere is not seen, and stands as a sign."""
+    family = (
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f\u200d\U0001f525 \U0001f3c3\U0001f3fd\u200d\u2640\ufe0f"
+    )
+
+    assert family == text.plain(family)
+    assert "a\ufffdb \U0001f525\ufffd" == text.plain("a\u200db \U0001f525\u200d")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[" * 900 + ",".join("1" * 8_000) + "]" * 900,
+        json.dumps({"a": '"' * 9_000}),
+        json.dumps({"old_string": VARIED, "new_string": VARIED[::-1]}),
+        '{"a":' * 900 + "1" + "}" * 900,
+    ],
+    ids=["deep", "quotes", "lines", "members"],
+)
+def test_what_is_laid_out_costs_little(source: str) -> None:
+    """Depth, quotes that nothing closes, and lines that are all alike."""
+    began = time.process_time()
+    written = [str(text.structured(source)), str(text.call(source)), str(text.call(json.dumps({"x": [source]})))]
+    try:
+        written += [str(text.as_json(json.loads(source))) for _ in range(20)]
+        written.append(str(text.call('{"x": ' + source + "}")))
+    except ValueError:
+        pass
+    assert time.process_time() - began < 3
+    assert max(map(len, written)) < 400_000
+    for each in written:
+        Page(each)
+
+
+def test_a_change_of_many_lines_is_not_compared() -> None:
+    """Both texts are shown: comparing takes the square of their lines and more."""
+    few, many = ({"old_string": "a\n" * lines, "new_string": "b\n" * lines} for lines in (300, 2_000))
+    assert "<ins>" in text.call(json.dumps(few))
+    assert "<ins>" not in text.call(json.dumps(many))
+
+
+def test_a_value_of_any_depth_is_shown() -> None:
+    """What cannot be laid out stands as it is, or is named."""
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert "deep" in text.as_json(deep)

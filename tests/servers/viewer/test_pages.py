@@ -210,6 +210,20 @@ def test_a_request_with_a_long_text_is_laid_out_in_part(store: SessionStore, cli
     assert "message 0" in found.text
 
 
+@pytest.mark.parametrize("depth", [200, 400, 700, 900, 2_500])
+def test_arguments_of_any_depth_leave_pages_that_can_be_read(
+    store: SessionStore, client: TestClient, depth: int
+) -> None:
+    """As they stand where they cannot be laid out; else the page says what is wrong with it."""
+    info = asked(store, "deep")
+    arguments = '{"a":' * depth + "1" + "}" * depth
+    answered(store, "deep", ToolCall("c1", "look", arguments), results=(ToolResult("c1", "look", arguments),))
+    assert "look" in page(client, f"/session/{info.id}").text
+    for to in ("anthropic/claude-sonnet-4-5", "deepseek/deepseek-v4-pro"):
+        answer = client.get(f"/session/{info.id}/next?to={to}")
+        assert "look" in answer.text if answer.status_code == 200 else "cannot be shown" in answer.text
+
+
 def test_nobody_waits_for_a_list_that_takes_long(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read last is shown while it is read anew."""
     monkeypatch.setattr(sessions, "_LONG", 0.0)

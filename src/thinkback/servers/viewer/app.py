@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
 from thinkback.log.protocol import Query, SessionInfo
 from thinkback.model.commits import Commit
 from thinkback.model.curation import curate
@@ -72,6 +72,8 @@ def application(store: SessionStore) -> Starlette:
             except ThinkbackError as error:
                 status = 404 if isinstance(error, NotFoundError) else 500
                 return _html("error.html", status, error=error)
+            except RecursionError:
+                return _html("error.html", 500, error=UnsupportedContent("something in it is nested too deeply"))
 
         return answer
 

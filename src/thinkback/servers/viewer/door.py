@@ -11,10 +11,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LIFETIME = 60.0
@@ -88,11 +88,9 @@ class Door:
         return scheme == "http" and separator != "" and host in self._hosts
 
     def _is_known(self, headers: Headers) -> bool:
-        try:
-            given = SimpleCookie(headers.get("cookie", "")).get(self._name)
-        except CookieError:
-            return False
-        return given is not None and _same(given.value, self._value)
+        # Browsers send what other servers on this host set as well: it is read past, whatever is in it.
+        given = cookie_parser(headers.get("cookie", "")).get(self._name)
+        return given is not None and _same(given, self._value)
 
     async def _exchange(self, scope: Scope, headers: Headers, token: str, send: Send) -> None:
         """A redirect to the same page without the token, which is dead from here on, with the cookie."""
@@ -110,7 +108,7 @@ class Door:
 
 
 def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode("utf-8", "surrogateescape"), other.encode())
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:

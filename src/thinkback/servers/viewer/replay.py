@@ -111,7 +111,8 @@ def messages_of(plan: Plan, commits: Sequence[Commit]) -> tuple[list[Any], dict[
     hidden = {
         carrier.value for commit in commits for carrier in _carriers(commit) if len(carrier.value) >= _SHORTEST_OPAQUE
     }
-    body = _without(canonical.decode(bytes(plan)), hidden)
+    body = canonical.decode(bytes(plan))
+    _hide(body, hidden)
     messages = body.pop(name, [])
     return (messages if isinstance(messages, list) else [messages]), body
 
@@ -127,16 +128,17 @@ def _carriers(commit: Commit) -> Iterator[Any]:
         yield from carriers_of(value)
 
 
-def _without(value: Any, hidden: set[str]) -> Any:
-    match value:
-        case str() if value in hidden:
-            return f"({len(value):,} characters)"
-        case list():
-            return [_without(item, hidden) for item in value]
-        case dict():
-            return {key: _without(item, hidden) for key, item in value.items()}
-        case _:
-            return value
+def _hide(body: Any, hidden: set[str]) -> None:
+    """Put the length in the place of each ``hidden`` text, however deep it is."""
+    left = [body]
+    while left:
+        holder = left.pop()
+        for key, item in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(item, str):
+                if item in hidden:
+                    holder[key] = f"({len(item):,} characters)"
+            elif isinstance(item, dict | list):
+                left.append(item)
 
 
 def _cells(parts: Sequence[Part], column: Column) -> dict[str, Cell]:
@@ -270,14 +272,14 @@ def _said(part: Part) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from _texts(item)
-        case dict():
-            for item in value.values():
-                yield from _texts(item)
-        case _:
-            pass
+    left = [value]
+    while left:
+        match left.pop():
+            case str(text):
+                yield text
+            case list(items):
+                left += reversed(items)
+            case dict(members):
+                left += reversed(members.values())
+            case _:
+                pass

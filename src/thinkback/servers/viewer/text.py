@@ -27,15 +27,23 @@ _TAGS = {
 }
 _ATTRIBUTES = {"ol": {"start"}}
 _LONGEST_DIFF = 20_000
+_MOST_LINES = 600
 _LONGEST_JSON = 8_000
+_COUNTED = 1_000_000
 _LINES = re.compile(r"\r\n?")
 _HUNK = re.compile(r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@", re.MULTILINE)
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\b\d[\d.eE+-]*)')
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|\b(true|false|null)\b|(-?\b\d[\d.eE+-]*)')
+_EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\ufe0f\U0001f000-\U0001faff"
+# What takes no room or turns the direction of writing; what joins two emoji stays.
+_UNSEEN = re.compile(
+    "[\u00ad\u061c\u115f\u1160\u200b\u200c\u200e\u200f\u2060-\u2064\u3164\ufeff\uffa0]"
+    f"|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
+)
 
 
 def plain(text: str) -> str:
     """``text`` with everything in it to be seen, and its line ends as they are in pages."""
-    return clean(_LINES.sub("\n", text)).encode("utf-8", "backslashreplace").decode()
+    return _visible(clean(_LINES.sub("\n", text))).encode("utf-8", "backslashreplace").decode()
 
 
 def shown(value: Any) -> Any:
@@ -46,7 +54,8 @@ def shown(value: Any) -> Any:
 @lru_cache(maxsize=512)
 def markdown(text: str) -> Markup:
     """``text`` read as Markdown."""
-    return Markup(nh3.clean(rendered(plain(text)), tags=_TAGS, attributes=_ATTRIBUTES, link_rel=None))
+    written = nh3.clean(rendered(plain(text)), tags=_TAGS, attributes=_ATTRIBUTES, link_rel=None)
+    return Markup(_visible(clean(written)))  # Markdown has names for characters, too
 
 
 def structured(text: str) -> Markup:
@@ -61,10 +70,14 @@ def structured(text: str) -> Markup:
 
 def as_json(value: Any) -> Markup:
     """A value of JSON laid out, of a long one the beginning."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    left = len(text) - _LONGEST_JSON
-    more = Markup("\n<b>{} more characters</b>").format(f"{left:,}") if left > 0 else ""
-    return Markup("<pre class=json>{}{}</pre>").format(_coloured(text[:_LONGEST_JSON]), more)
+    try:
+        text, length = _begun(value, _LONGEST_JSON, _COUNTED)
+    except RecursionError:
+        return Markup("<pre>(nested too deeply to be laid out)</pre>")
+    left = length - _LONGEST_JSON
+    least = "more than " if length > _COUNTED else ""
+    more = Markup("\n<b>{}{} more characters</b>").format(least, f"{left:,}") if left > 0 else ""
+    return Markup("<pre class=json>{}{}</pre>").format(_coloured(text), more)
 
 
 def call(arguments: str) -> Markup:
@@ -78,7 +91,7 @@ def call(arguments: str) -> Markup:
     match given:
         case {"command": str(command), **rest}:
             parts.append(Markup("<pre class=command>{}</pre>").format(plain(command)))
-        case {"old_string": str(old), "new_string": str(new), **rest} if len(old) + len(new) <= _LONGEST_DIFF:
+        case {"old_string": str(old), "new_string": str(new), **rest} if _is_short(old, new):
             lines = difflib.unified_diff(_split(old), _split(new), lineterm="", n=3)
             parts.append(Markup("<pre class=diff>{}</pre>").format(_marked([*lines][2:])))
         case _:
@@ -119,9 +132,25 @@ def _laid_out(text: str) -> str | None:
     if text[:1] not in ("{", "["):
         return None
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        # what is deep grows with each line that is indented
+        room = max(4 * LONGEST, 3 * len(text))
+        laid_out, length = _begun(json.loads(text), room, room)
     except (ValueError, RecursionError):
         return None
+    return laid_out if length <= room else None
+
+
+def _begun(value: Any, room: int, counted: int) -> tuple[str, int]:
+    """The first ``room`` characters of ``value`` laid out, and how many there are; none are made beyond ``counted``."""
+    kept: list[str] = []
+    length = 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
+        if length < room:
+            kept.append(piece[: room - length])
+        length += len(piece)
+        if length > counted:
+            break
+    return "".join(kept), length
 
 
 def _coloured(text: str) -> Markup:
@@ -151,6 +180,15 @@ def _marked(lines: list[str]) -> Markup:
         text = escape(plain(line))
         out.append(Markup(f"<{tag}>{{}}</{tag}>").format(text) if tag else text)
     return Markup("\n").join(out)
+
+
+def _visible(text: str) -> str:
+    return text if text.isascii() else _UNSEEN.sub("\ufffd", text)
+
+
+def _is_short(old: str, new: str) -> bool:
+    """Whether they are compared: what that takes grows with the square of the lines, and more where they are alike."""
+    return len(old) + len(new) <= _LONGEST_DIFF and old.count("\n") + new.count("\n") <= _MOST_LINES
 
 
 def _split(text: str) -> list[str]:
