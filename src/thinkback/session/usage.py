@@ -149,7 +149,7 @@ class Spent:
 
     def __init__(self, log: Store, info: SessionInfo) -> None:
         self._ledger = Ledger()
-        for line in _lines(log, info):
+        for line in lines_of(log, info):
             self._ledger.take(line)
         self._inherited = _inherited(log, info)
         self._tokens = self._counted = self._at = 0
@@ -216,12 +216,12 @@ def _inherited(log: Store, info: SessionInfo) -> frozenset[str]:
 
 def _steps(log: Store, info: SessionInfo) -> list[StepUse]:
     ledger = Ledger()
-    for line in _lines(log, info):
+    for line in lines_of(log, info):
         ledger.take(line)
     return ledger.steps
 
 
-def _lines(log: Store, info: SessionInfo) -> Iterator[Sequence[Commit]]:
+def lines_of(log: Store, info: SessionInfo) -> Iterator[Sequence[Commit]]:
     """Histories that together hold all that a session stored and stands on."""
     ends = {branch.head for branch in log.refs.list(info.id)} | set(log.care.ends(info.id))
     seen: set[str] = set()

@@ -32,6 +32,7 @@ from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step, Usage
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import FILE, Memory, recall
+from thinkback.session.usage import lines_of
 from thinkback.settings.registry import IMPORTED
 from thinkback.stores.foreign import tables
 
@@ -229,7 +230,7 @@ class _Arriving:
             return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         created = history.created or (known.created if known is not None else now())
         if known is not None:
-            self._known = {commit.hash: commit for line in _lines(self._log, known) for commit in line}
+            self._known = {commit.hash: commit for line in lines_of(self._log, known) for commit in line}
         vouched, stored = self._wanted.vouched, self._origin()
         if stored is not None and vouched is not None and not stored.endpoint:
             why = "it is here without --same-account: import it into another log (--db)"
@@ -407,17 +408,6 @@ def _compacted(draft: Draft, above: _Sealed) -> Draft:
     if not isinstance(value, Compaction) or not above.root:
         return draft
     return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, first=above.root, last=above.head.hash))
-
-
-def _lines(log: Store, info: SessionInfo) -> Iterator[list[Commit]]:
-    """Histories that hold all that a session stored."""
-    seen: set[str] = set()
-    heads = {branch.head for branch in log.refs.list(info.id)} | {*log.care.ends(info.id)}
-    for head in sorted(heads - {Head()}, key=lambda head: -head.seq):
-        if head.hash not in seen:
-            line = log.read_to(info.id, head.hash)
-            seen.update(commit.hash for commit in line)
-            yield line
 
 
 def _home(format: Format) -> Path:
