@@ -22,7 +22,7 @@ import msgspec
 
 from bench.coding_agents.agents import AGENTS, SHORT, Agent
 from bench.coding_agents.cell import Cell, Where, play
-from bench.coding_agents.install import PLACE, Installed, installed, node_version
+from bench.coding_agents.install import PLACE, Installed, installed, node_version, version
 from bench.coding_agents.model import agent_step
 from bench.coding_agents.page import DEMANDING, Judged, line, page
 from bench.gateway_clients.gateway import Gateway, serving
@@ -81,7 +81,7 @@ def main() -> int:
             future.result()
     judged = Judged(results.cells.values())
     if not (chosen.short or chosen.places or chosen.way):
-        every = {name: found.get(name) or installed(name) for name in AGENTS}
+        every = {name: found.get(name, Installed(version=version(name, agent))) for name, agent in AGENTS.items()}
         text = page([each for each in judged.cells if each.agent in AGENTS], every, node_version())
         PAGE.write_text(text, encoding="utf-8")
     bad = [each for each in judged.bad() if each.agent in names]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from bench.coding_agents.agents import AGENTS
 from bench.coding_agents.cell import Cell
 from bench.coding_agents.install import Installed
-from bench.gateway_clients.places import ALIASES, DEMANDS, PLACES
+from bench.gateway_clients.places import ALIASES, DEMANDS, PLACES, front_of
 from bench.peers.places import Place
 from bench.peers.table import shortened, table
 
@@ -43,6 +44,8 @@ Before the arrow the agent speaks with the provider itself, where it can; what i
 agent's. After the arrow it goes through the gateway, which then answers for both. The numbers in brackets are those of
 the texts below. Only providers are listed that refuse a request without its reasoning.
 """
+# Paths are those of one machine and one run.
+_PATHS = re.compile(r"(?<![\w.])(?:/[\w@.+-]+){2,}")
 _WORDS = ("ok", "none", "forgot", "refused", "strict", "failed")
 
 
@@ -70,7 +73,7 @@ class Judged:
                 word = self.word(each)
                 number = self._note(each, word)
                 return f"{word} [{number}]" if number else word
-        return "n/a"
+        return "not run"
 
     def notes(self) -> str:
         """The texts in the order of their numbers."""
@@ -83,15 +86,22 @@ class Judged:
     def _note(self, cell: Cell, word: str) -> int:
         if word in ("ok", "none"):
             return 0
-        text = f"{cell.act}: {shortened(cell.text)}" if cell.act else "the second answer named fewer code words"
+        text = (
+            f"{cell.act}: {shortened(_PATHS.sub('…', cell.text))}"
+            if cell.act
+            else "the second answer named fewer code words"
+        )
         return self._texts.setdefault(text, len(self._texts) + 1)
 
 
 def page(cells: Sequence[Cell], found: Mapping[str, Installed], node: str) -> str:
     """The whole page."""
     judged = Judged(cells)
-    here = [name for name in AGENTS if not found[name].missing]
-    parts = [HEAD, f"Node: {node}.\n", _agents(found), "", _summary(judged), "\n## Results\n", _results(judged, here)]
+    here = [name for name in AGENTS if any(each.agent == name for each in judged.cells)]
+    apart = [title(name, found) for name in AGENTS if name not in here and not found[name].missing]
+    parts = [HEAD, f"Node: {node}.\n", _agents(found), "", _summary(judged)]
+    parts += [f"\nNot run yet: {', '.join(apart)}."] if apart else []
+    parts += ["\n## Results\n", _results(judged, here)]
     parts += ["\n## Providers\n", _places(), "\n## Texts\n", judged.notes()]
     return "\n".join(parts) + "\n"
 
@@ -137,7 +147,8 @@ def _results(judged: Judged, here: Sequence[str]) -> str:
         row = []
         for place in DEMANDING:
             alone, through = (judged.shown(agent, place, way) for way in (False, True))
-            row.append(through if alone == "n/a" else f"{alone} → {through}")
+            speaks = front_of(DEMANDING[place]) in AGENTS[agent].fronts
+            row.append(f"{alone} → {through}" if speaks else through)
         rows.append(row)
     head = ["provider", *(f"{AGENTS[name].connect}{' (older)' if AGENTS[name].again_only else ''}" for name in here)]
     return table(head, [[place, *cells] for place, cells in zip(DEMANDING, zip(*rows, strict=True), strict=True)])

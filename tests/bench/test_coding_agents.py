@@ -13,7 +13,7 @@ from bench.coding_agents.agents import AGENTS, NODE
 from bench.coding_agents.cell import Cell
 from bench.coding_agents.install import LOCKS, Installed, version
 from bench.coding_agents.model import FILES, agent_step, asks, ended
-from bench.coding_agents.page import DEMANDING, Judged, page
+from bench.coding_agents.page import Judged, page
 from bench.coding_agents.process import Running, environment
 from bench.coding_agents.trial import Sent, Trial, plan
 from thinkback.cli.connect.agents import AGENTS as CONNECTED
@@ -23,7 +23,7 @@ from thinkback_referee.persona import OfferedTool, View
 STRINGS = {"type": "string"}
 SHELL = OfferedTool("Bash", "", {"properties": {"command": STRINGS}, "required": ["command"]})
 READ = OfferedTool("Read", "", {"properties": {"file_path": STRINGS}, "required": ["file_path"]})
-PLACE = next(iter(DEMANDING))
+PLACE = "OpenAI Responses"
 
 
 def cell(through: bool = True, word: str = "ok", known: int = 2, text: str = "") -> Cell:

@@ -101,6 +101,8 @@ def test_a_message_has_an_effort_of_its_own_with_its_beta_alone(beta: str) -> No
         "messages": [user("hi"), {"role": "system", "content": "x", "output_config": {"effort": "low"}}]
     }
     assert (200, "") == verdict("claude-opus-5-5", beta, **turn)
+    empty: JsonObject = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+    assert (200, "") == verdict("claude-opus-5-5", beta, messages=[user("hi"), empty, user("and?")])
     assert (400, "messages.1.output_config: Extra inputs are not permitted") == verdict("claude-opus-5-5", **turn)
 
 

@@ -98,7 +98,8 @@ def message_faults(caller: Caller, late_system: bool, messages: object) -> Itera
                 else wrong(f"messages.{index}.content", "a valid list")
             )
         final = index == len(as_list(messages)) - 1 and role == "assistant"
-        if not content and not final:
+        # Claude Code sends an effort in a system message that says nothing else.
+        if not content and not final and not (role == "system" and "output_config" in message):
             yield refuse(EMPTY_MESSAGE.format(index=index), f"empty messages.{index}")
         for block in blocks_of(index, content) if isinstance(content, list) else ():
             yield from _block_faults(caller.host.signed, role, block)
