@@ -1,6 +1,7 @@
 """The agents: what is installed, how each is run without a person, and what it can do besides.
 
-A row is data. In commands ``{program}`` stands for what is installed, ``{prompt}`` for the person's words.
+A row is data. In commands ``{program}`` stands for what is installed, ``{prompt}`` for the person's words, ``{model}``
+for the model in force.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ _CODEX = Agent(
         *("-c", "model_auto_compact_token_limit=100", "{prompt}"),
     ),
     fronts={"openai-responses": Front()},
+    notes="for gpt-6 it offers its tools in an item that the referee's model does not read yet",
 )
 _OPENAI_COMPATIBLE = '"@ai-sdk/openai-compatible"'
 _OPENCODE = Agent(
@@ -81,7 +83,8 @@ _OPENCODE = Agent(
     package="opencode-ai",
     program=("node_modules", "opencode-{platform}", "bin", "opencode"),
     first=("{program}", "run", "{prompt}"),
-    again=("{program}", "run", "-c", "{prompt}"),
+    # a session remembers its model
+    again=("{program}", "run", "-c", "-m", "thinkback/{model}", "{prompt}"),
     kind="general",
     fronts={
         "openai-chat": Front(),

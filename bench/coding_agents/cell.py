@@ -156,7 +156,9 @@ class Talk:
                 words += self._found.program
             else:
                 filled = {"{prompt}": prompt, "{line}": self._line}
-                words.append(filled.get(word, word.replace("{here}", str(Path(__file__).parent))))
+                words.append(
+                    filled.get(word, word.replace("{here}", str(Path(__file__).parent)).replace("{model}", self._model))
+                )
         return Running(words, self._project, self._environment())
 
     def _environment(self) -> dict[str, str]:
@@ -165,6 +167,7 @@ class Talk:
 
     def connect(self, model: str) -> str:
         """``thinkback connect AGENT --write``, and for a provider itself its address in the gateway's place."""
+        self._model = model
         front = self._agent.fronts.get(self._where.front) if self._where.front else None
         gateway = _NOWHERE if front else self._where.address
         command = [sys.executable, "-m", "thinkback", "connect", self._agent.connect, "--write"]

@@ -45,7 +45,7 @@ agent's. After the arrow it goes through the gateway, which then answers for bot
 the texts below. Only providers are listed that refuse a request without its reasoning.
 """
 # Paths are those of one machine and one run.
-_PATHS = re.compile(r"(?<![\w.])(?:/[\w@.+-]+){2,}")
+_PATHS = re.compile(r"\x1b\[\d*m|(?<![\w.])(?:/[\w@.+-]+){2,}")
 _WORDS = ("ok", "none", "forgot", "refused", "strict", "failed")
 
 
