@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients histories programs agents agents-short agents-trial load browser machines notebook release-check peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients histories programs adapters agents agents-short agents-trial load browser machines notebook release-check peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -230,6 +230,11 @@ histories: venv ## what real coding agents stored, imported and compared with wh
 
 programs: venv .venv-clients/.ready ## programs at the referee, without the transport and with it; kept in docs/programs.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.programs
+
+ADAPTERS ?= tests/adapters --ignore=tests/adapters/transport
+
+adapters: venv .venv-clients/.ready ## the adapters of frameworks, with the packages of these; none may be left out
+	@THINKBACK_ADAPTERS=1 .venv-clients/bin/python -m pytest -q $(ADAPTERS)
 
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
