@@ -25,7 +25,7 @@ from scripts.viewer_log import make
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
 from thinkback.session.store import SessionStore
-from thinkback_referee import Referee
+from thinkback_referee import Call, Referee, Step
 
 ROOT = Path(__file__).parents[1]
 AXE = ROOT / "scripts" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -55,9 +55,8 @@ def served(path: str) -> Iterator[Place]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         host, token = f"127.0.0.1:{listening.getsockname()[1]}", secrets.token_urlsafe(32)
-        server = uvicorn.Server(
-            uvicorn.Config(Door(application(store), [host], token), log_config=None, access_log=False, lifespan="off")
-        )
+        door = Door(application(store, lambda: server.should_exit), [host], token)
+        server = uvicorn.Server(uvicorn.Config(door, log_config=None, access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -140,10 +139,6 @@ def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
                 faults += [f"{where}: {fault}" for fault in watch.faults]
                 watch.faults.clear()
             context.close()
-    faults += axe(browser, place, state)
-    faults += clicks(browser, place, state)
-    faults += hostile(browser, place, state)
-    faults += weight(browser, place, state)
     return faults
 
 
@@ -223,6 +218,48 @@ def weight(browser: Browser, place: Place, state: Any) -> list[str]:
     return [f"the first page has {sum(sizes)} bytes"] if sum(sizes) > FIRST_PAGE else []
 
 
+def grows(browser: Browser, place: Place, state: Any) -> list[str]:
+    """A conversation grows while it is written; what was unfolded stays so, and a lost connection loses nothing."""
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    watch = Watch(page, place.url)
+    with Referee() as referee:
+        session = place.store.session(
+            "alive",
+            endpoint="deepseek",
+            model="deepseek-v4-pro",
+            base_url=referee.base_url("deepseek"),
+            api_key="a key",
+        )
+
+        def says(word: str) -> None:
+            referee.push(Step(reasoning=f"thought of {word}", text=f"answer to {word}"))
+            session.chat(f"question about {word}")
+
+        says("one")
+        page.goto(f"{place.url}/session/{session.conversation.info.id}")
+        page.locator("details").first.evaluate("each => each.open = true")
+        says("two")
+        page.get_by_text("answer to two").wait_for()
+        context.set_offline(True)
+        says("three")
+        context.set_offline(False)
+        page.get_by_text("answer to three").wait_for()
+        articles, ids = (
+            page.locator("article").count(),
+            page.locator("article[id]").evaluate_all("all => new Set(all.map(each => each.id)).size"),
+        )
+        if (articles, ids) != (6, 6):
+            watch.faults.append(f"live: {articles} articles of {ids} entries, not 6")
+        if not page.locator("details").first.evaluate("each => each.open"):
+            watch.faults.append("live: what was unfolded did not stay so")
+        first = session.log()[0].hash
+        session.annotate(first, thinkback.Priority.PINNED)
+        page.get_by_role("link", name="load the page again").wait_for()
+    context.close()
+    return [fault for fault in watch.faults if "ERR_INTERNET_DISCONNECTED" not in fault]
+
+
 def illustrate(browser: Browser, place: Place, state: Any) -> None:
     """The pictures of docs/viewer.md."""
     context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
@@ -235,8 +272,6 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
 
 def add_hostile(store: SessionStore, referee: Referee) -> None:
     """The session ``evil``."""
-    from thinkback_referee import Call, Step
-
     session = store.session(
         "evil", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key="a key"
     )
@@ -251,11 +286,21 @@ def add_hostile(store: SessionStore, referee: Referee) -> None:
     session.chat(f"evil {EVIL}", tools=[echo])
 
 
+CHECKS = {
+    "axe": axe,
+    "clicks": clicks,
+    "hostile": hostile,
+    "weight": weight,
+    "grows": grows,
+}
+
+
 def main() -> int:
     """Look, and tell what is wrong."""
     options = argparse.ArgumentParser()
     options.add_argument("--to", type=Path, default=ROOT / ".browser")
     options.add_argument("--docs", action="store_true", help="take the pictures of docs/viewer.md")
+    options.add_argument("--only", choices=("look", *CHECKS), help="one of the checks")
     given = options.parse_args()
     for needed, how in ((Path(CHROMIUM), "apt-get install chromium"), (AXE, "npm install in scripts/browser")):
         if not needed.exists():
@@ -271,7 +316,9 @@ def main() -> int:
         with served(path) as place, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
             state = let_in(browser, place)
-            faults = look(browser, place, state, given.to)
+            faults = look(browser, place, state, given.to) if given.only in (None, "look") else []
+            for name, check in CHECKS.items():
+                faults += check(browser, place, state) if given.only in (None, name) else []
             if given.docs:
                 illustrate(browser, place, state)
             browser.close()

@@ -12,6 +12,7 @@ from thinkback.session.store import SessionStore
 
 VOID = frozenset({"meta", "link", "input", "br", "hr", "rect", "path", "circle", "line"})
 TAGS = VOID | {
+    "script",
     *("html", "head", "title", "body", "a", "header", "nav", "main", "span", "h1", "h2", "h3", "h4", "h5", "h6"),
     *("form", "label", "div", "button", "p", "table", "thead", "tbody", "tr", "th", "td", "time", "svg", "article"),
     *("details", "summary", "ul", "ol", "li", "dl", "dt", "dd", "pre", "code", "em", "strong", "s", "blockquote"),
@@ -33,7 +34,22 @@ TAGS = VOID | {
     ),
 }
 ATTRIBUTES = {
-    *("lang", "charset", "name", "content", "rel", "href", "class", "id", "tabindex", "for", "role", "type", "value"),
+    *(
+        "lang",
+        "charset",
+        "name",
+        "content",
+        "rel",
+        "href",
+        "class",
+        "id",
+        "data-live",
+        "tabindex",
+        "for",
+        "role",
+        "type",
+        "value",
+    ),
     *(
         "autocomplete",
         "placeholder",
@@ -49,7 +65,7 @@ ATTRIBUTES = {
         "start",
     ),
     *("open", "checked", "selected", "list", "x", "y", "r", "cx", "cy", "fill", "d", "aria-label", "aria-current"),
-    *("aria-labelledby", "aria-describedby", "aria-hidden", "download", "text-anchor", "transform"),
+    *("src", "defer", "aria-labelledby", "aria-describedby", "aria-hidden", "download", "text-anchor", "transform"),
 }
 
 
@@ -76,6 +92,8 @@ class Page(HTMLParser):
                 assert value[:1] in ("/", "?", "#"), value
                 assert value[:2] != "//"
                 self.links.append(value)
+            if name == "src":
+                assert (tag, value) == ("script", "/static/viewer.js")
             if name == "id":
                 self.ids.append(value or "")
         if tag not in VOID:

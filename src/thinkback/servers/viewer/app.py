@@ -5,15 +5,17 @@ An address is made of ids and hashes alone; no text of the log becomes one.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
@@ -23,6 +25,7 @@ from thinkback.model.curation import curate
 from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
 from thinkback.servers.viewer.lines import Line, Lines
+from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing
@@ -40,7 +43,7 @@ _MESSAGES = 60
 """Messages of a request that its page lays out."""
 _FILLING = 2.0
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
-_STATIC = {"viewer.css": "text/css"}
+_STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -61,8 +64,10 @@ class Viewer(NamedTuple):
         return branch, self.lines.read(info, branch)
 
 
-def application(store: SessionStore) -> Starlette:
-    """The viewer of ``store``. Who may ask is for whoever serves it (``door.Door``) to check."""
+def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False) -> Starlette:
+    """The viewer of ``store``. Who may ask is for whoever serves it (``door.Door``) to check; streams end once
+    ``is_over`` says that the server does.
+    """
     viewer = Viewer(store, Listing(store), Lines(store.log))
 
     def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
@@ -82,6 +87,7 @@ def application(store: SessionStore) -> Starlette:
         Route("/search", shown(search)),
         Route("/static/{name}", static),
         Route("/session/{session}", shown(conversation)),
+        Route("/session/{session}/live", following(viewer, is_over)),
         Route("/session/{session}/request/{hash}", shown(went_back)),
         Route("/session/{session}/request/{hash}/body", shown(body)),
         Route("/session/{session}/next", shown(would_go)),
@@ -154,6 +160,7 @@ def conversation(viewer: Viewer, request: Request) -> Response:
     first, last = pages[number] if pages else (0, 0)
     shown = [_shown(entry) for entry in line.entries[first:last]]
     starts = [line.entries[begin].first.seq for begin, _ in pages]
+    link = _linked(branch=branch if branch != info.branch else "")
     return _html(
         "conversation.html",
         info=info,
@@ -164,11 +171,53 @@ def conversation(viewer: Viewer, request: Request) -> Response:
         shown=shown,
         starts=starts,
         number=number,
-        link=_linked(branch=branch if branch != info.branch else ""),
+        link=link,
+        query=link() if branch != info.branch else "",
+        live=place_of(line) if number == len(pages) - 1 else "",
         tab="conversation",
         asked=_asked(line),
         sent={commit.hash for commit in line.requests},
     )
+
+
+def following(viewer: Viewer, is_over: Callable[[], bool]) -> Callable[[Request], Awaitable[Response]]:
+    """The streams of what is added to conversations whose pages are open."""
+    open_now = 0
+
+    def begun(request: Request) -> Watch:
+        info = viewer.session(request)
+        branch, _ = viewer.line(info, request)
+        query = _linked(branch=branch)() if branch != info.branch else ""
+
+        def written(line: Line, piece: Piece) -> str:
+            sent = {commit.hash for commit in line.requests}
+            more = {"info": info, "piece": piece, "shown": _shown(piece.entry), "sent": sent, "query": query}
+            return page("added.html", **more).decode()
+
+        place = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        return Watch(viewer.store, viewer.lines, info, branch, place, written)
+
+    async def live(request: Request) -> Response:
+        nonlocal open_now
+        if open_now >= MOST:
+            return Response(status_code=204)  # a browser does not ask again then
+        try:
+            watch = await run_in_threadpool(begun, request)
+        except ThinkbackError:
+            return Response(status_code=204)
+
+        async def events() -> AsyncIterator[bytes]:
+            nonlocal open_now
+            open_now += 1
+            try:
+                async for event in watch.events(run_in_threadpool, asyncio.sleep, is_over):
+                    yield event
+            finally:
+                open_now -= 1
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    return live
 
 
 def went_back(viewer: Viewer, request: Request) -> Response:

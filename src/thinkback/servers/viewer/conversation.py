@@ -1,7 +1,7 @@
 """A conversation as values for a page: what was said, and each response with its thoughts, calls and results.
 
-Promises: a function of commits; every message and every block of a response is in it once, in order, as it holds now.
-Must not: know HTML.
+Promises: a function of commits, however many are taken at a time; every message and every block of a response is
+in it once, in order, as it holds now. Must not: know HTML.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thinkback.model.commits import (
     Tools,
     TurnEnded,
 )
-from thinkback.model.curation import Curation, curate
+from thinkback.model.curation import Curation
 from thinkback.session.transcripts.endings import ending
 from thinkback.turn.spending import Ledger, StepUse
 
@@ -87,7 +87,10 @@ class Entry(NamedTuple):
 class _Open:
     """An entry that is not whole yet."""
 
-    def __init__(self, kind: Literal["said", "step", "note"], turn: int, opens: bool, commit: Commit) -> None:
+    def __init__(
+        self, number: int, kind: Literal["said", "step", "note"], turn: int, opens: bool, commit: Commit
+    ) -> None:
+        self.number = number
         self.kind: Literal["said", "step", "note"] = kind
         self.turn, self.opens = turn, opens
         self.commits = [commit]
@@ -102,6 +105,7 @@ class _Gathering:
 
     def __init__(self) -> None:
         self.entries: list[_Open] = []
+        self.touched: set[int] = set()
         self.turn = 0
         self._is_over = True
         self._requests: dict[str, str] = {}
@@ -126,7 +130,7 @@ class _Gathering:
             self._result(commit, value.id if isinstance(value, ToolResult) else "")
         elif commit.index >= 0 and commit.response in self._steps:
             step = self._steps[commit.response]
-            step.commits.append(commit)
+            self._add(step, commit)
             step.blocks.append(commit)
             if isinstance(value, ToolCall):
                 self._callers[value.id] = step
@@ -143,13 +147,17 @@ class _Gathering:
         if step is None:
             self._open("said", commit)
             return
-        step.commits.append(commit)
+        self._add(step, commit)
         step.results.setdefault(call, []).append(commit)
+
+    def _add(self, entry: _Open, commit: Commit) -> None:
+        entry.commits.append(commit)
+        self.touched.add(entry.number)
 
     def _end(self, commit: Commit) -> None:
         if isinstance(commit.value, TurnEnded) and self.entries:
             self.entries[-1].ended, self.entries[-1].reason = commit.value.state, commit.value.reason
-            self.entries[-1].commits.append(commit)
+            self._add(self.entries[-1], commit)
         self._is_over = True
 
     def _open(self, kind: Literal["said", "step", "note"], commit: Commit) -> _Open:
@@ -158,19 +166,50 @@ class _Gathering:
         opens = (self._is_over and kind != "note") or asks
         if opens:
             self.turn, self._is_over = self.turn + 1, False
-        made = _Open(kind, self.turn, opens, commit)
+        made = _Open(len(self.entries), kind, self.turn, opens, commit)
         self.entries.append(made)
+        self.touched.add(made.number)
         return made
+
+
+class Growing:
+    """The entries of a line to which commits are added: those that are not spoken of again are not made again."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._gathering, self._curation, self._ledger = _Gathering(), Curation(), Ledger()
+        self._uses: dict[str, StepUse] = {}
+
+    def take(self, commits: Sequence[Commit]) -> Sequence[int]:
+        """More commits of the line, in order, whole responses in one piece; returns which entries that changed."""
+        gathering = self._gathering
+        for commit in commits:
+            gathering.take(commit)
+        self._curation.take(commits)
+        counted = len(self._ledger.steps)
+        self._ledger.take(commits)
+        self._uses.update((step.commit, step) for step in self._ledger.steps[counted:])
+        if any(speaks_of_others(commit) for commit in commits):
+            touched: Sequence[int] = range(len(gathering.entries))
+        else:
+            touched = sorted(gathering.touched)
+        gathering.touched.clear()
+        for number in touched:
+            made = _entry(gathering.entries[number], self._curation, self._uses)
+            self.entries[number : number + 1] = [made]
+        return touched
+
+
+def speaks_of_others(commit: Commit) -> bool:
+    """Whether it changes how commits before it are shown."""
+    return bool(commit.edit) or commit.kind == "annotation"
 
 
 def entries_of(commits: Sequence[Commit]) -> list[Entry]:
     """What a page shows of ``commits``, in order."""
-    gathering, curation, ledger = _Gathering(), curate(commits), Ledger()
-    for commit in commits:
-        gathering.take(commit)
-    ledger.take(commits)
-    uses = {step.commit: step for step in ledger.steps}
-    return [_entry(found, curation, uses) for found in gathering.entries]
+    growing = Growing()
+    growing.take(commits)
+    return growing.entries
 
 
 def _entry(found: _Open, curation: Curation, uses: dict[str, StepUse]) -> Entry:

@@ -23,6 +23,8 @@ _POLICY = "; ".join(
     (
         "default-src 'none'",
         "style-src 'self'",
+        "script-src 'self'",
+        "connect-src 'self'",
         "img-src 'self' data:",
         "form-action 'self'",
         "base-uri 'none'",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from copy import copy
 from threading import Lock
 
 from thinkback.errors import NotFoundError
-from thinkback.log.protocol import SessionInfo, Store
+from thinkback.log.protocol import BranchInfo, SessionInfo, Store
 from thinkback.model.commits import Commit, Head, Request
-from thinkback.servers.viewer.conversation import Entry, entries_of
+from thinkback.servers.viewer.conversation import Entry, Growing
 
 _MOST = 4
 _FRESH = 10.0
@@ -22,18 +23,48 @@ _FRESH = 10.0
 
 
 class Line:
-    """A branch of a session as it was read: its ``commits`` up to ``head``, and what a page shows of them."""
+    """A branch of a session as it was read: its ``commits`` up to ``head``, and what a page shows of them.
 
-    def __init__(self, commits: Sequence[Commit], head: Head, at: float) -> None:
-        self.commits = commits
-        self.head = head
+    What was read stays as it is: ``grown`` makes another one.
+    """
+
+    def __init__(self, commits: Sequence[Commit], at: float) -> None:
+        self.commits: list[Commit] = []
         self.at = at
-        self.entries: Sequence[Entry] = entries_of(commits)
-        self.places = {commit.hash: number for number, entry in enumerate(self.entries) for commit in entry.commits}
+        self.places: dict[str, int] = {}
+        self.requests: list[Commit] = []
+        self._growing = Growing()
+        self._take(commits)
+
+    @property
+    def head(self) -> Head:
+        """The last commit."""
+        return Head(self.commits[-1].hash, self.commits[-1].seq) if self.commits else Head()
+
+    def grown(self, newer: Sequence[Commit]) -> Line:
+        """The line with what was stored since. It takes over what this one is made with: grow each line once."""
+        made = copy(self)
+        made.commits, made.requests, made.places = [*self.commits], [*self.requests], {**self.places}
+        made._take(newer)
+        return made
+
+    def _take(self, commits: Sequence[Commit]) -> None:
+        self.commits += commits
+        touched = self._growing.take(commits)
+        self.entries: Sequence[Entry] = [*self._growing.entries]
+        self.places.update((commit.hash, at) for at in touched for commit in self.entries[at].commits)
         # what was asked elsewhere, by a program whose history was taken in, cannot be built again
-        self.requests = [
+        self.requests += [
             commit for commit in commits if isinstance(record := commit.value, Request) and "endpoint" in record.target
         ]
+
+
+class _Slot:
+    """A line, and who may read it anew."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.line: Line | None = None
 
 
 class Lines:
@@ -43,7 +74,7 @@ class Lines:
         self._log = log
         self._clock = clock
         self._lock = Lock()
-        self._known: OrderedDict[tuple[str, str], Line] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
 
     def read(self, info: SessionInfo, branch: str) -> Line:
         """The line of a branch as it is now. Raises ``NotFoundError`` for a branch that is not there."""
@@ -52,26 +83,21 @@ class Lines:
             raise NotFoundError(
                 f"session {info.name} has no branch {branch!r}", next_actions=("its page lists its branches",)
             )
-        key, now = (info.id, branch), self._clock()
         with self._lock:
-            known = self._known.get(key)
-        if known is not None and known.head == found.head and now - known.at < _FRESH:
-            return known
-        commits = self._newer(info, branch, known, now) or self._log.read(info.id, branch=branch)
-        head = Head(commits[-1].hash, commits[-1].seq) if commits else Head()
-        read = Line(commits, head, known.at if known is not None and now - known.at < _FRESH else now)
-        with self._lock:
-            self._known[key] = read
-            self._known.move_to_end(key)
+            slot = self._known.setdefault((info.id, branch), _Slot())
+            self._known.move_to_end((info.id, branch))
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
-        return read
+        with slot.lock:
+            known, now = slot.line, self._clock()
+            if known is None or now - known.at >= _FRESH or (read := self._newer(info, branch, known, found)) is None:
+                read = Line(self._log.read(info.id, branch=branch), now)
+            slot.line = read
+            return read
 
-    def _newer(self, info: SessionInfo, branch: str, known: Line | None, now: float) -> list[Commit]:
-        """The whole line, where it goes on from what is known; else nothing."""
-        if known is None or not known.commits or now - known.at >= _FRESH:
-            return []
-        newer = self._log.read(info.id, since=known.head.seq, branch=branch)
-        if not newer or newer[0].parents[:1] != (known.head.hash,):
-            return []
-        return [*known.commits, *newer]
+    def _newer(self, info: SessionInfo, branch: str, known: Line, found: BranchInfo) -> Line | None:
+        """The line as it goes on from what is known; ``None`` where it does not."""
+        if known.head == found.head:
+            return known
+        newer = self._log.read(info.id, since=known.head.seq, branch=branch) if known.commits else []
+        return known.grown(newer) if newer and newer[0].parents[:1] == (known.head.hash,) else None

@@ -31,9 +31,10 @@ def serve(store: SessionStore, port: int, path: str, told: Callable[[str], None]
             ) from error
         listening.listen(64)
         bound, token = listening.getsockname()[1], secrets.token_urlsafe(32)
-        door = Door(application(store), [f"{HOST}:{bound}", f"localhost:{bound}"], token)
+        door = Door(application(store, lambda: server.should_exit), [f"{HOST}:{bound}", f"localhost:{bound}"], token)
         configuration = uvicorn.Config(
-            door, log_config=None, access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=1
+            door, log_config=None, access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=2
         )
+        server = uvicorn.Server(configuration)
         told(f"http://{HOST}:{bound}{path}?token={token}")
-        uvicorn.Server(configuration).run(sockets=[listening])
+        server.run(sockets=[listening])
