@@ -8,6 +8,7 @@ PIP := -m pip --disable-pip-version-check --no-input -qq
 PROJECTS := pyproject.toml referee/pyproject.toml
 PURE := model wire rules settings log compile turn formats
 CORPUS = $(if $(THINKBACK_CORPUS),$(THINKBACK_CORPUS),../shared/corpus)
+HISTORIES = $(abspath $(if $(THINKBACK_HISTORIES),$(THINKBACK_HISTORIES),$(wildcard ../shared/histories)))
 
 # Processes that start hundreds of times do not compile everything each time; `make clean` removes what they cached.
 unexport PYTHONDONTWRITEBYTECODE
@@ -117,9 +118,9 @@ format: venv ## mend what can be mended without thinking
 	@$(BIN)/ruff check --quiet --fix . || true
 	@$(BIN)/ruff format --quiet .
 
-corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is left out
+corpus: venv ## every recorded exchange in THINKBACK_CORPUS, every history in THINKBACK_HISTORIES; fails if one is left out
 	@test -d '$(CORPUS)' || { echo 'no corpus in $(CORPUS): set THINKBACK_CORPUS to its directory'; exit 1; }
-	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 \
+	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 THINKBACK_HISTORIES='$(HISTORIES)' \
 		$(BIN)/python -m pytest $(SPREAD) -m corpus
 
 .venv-fuzz/.ready: requirements/fuzz.txt requirements/runtime.txt

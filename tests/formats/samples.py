@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from thinkback.formats.history import History, Read, Source
@@ -32,6 +35,19 @@ def tables_of(lines: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
         row = object_of(line.decode("utf-8", "replace"))
         found.setdefault(str(row.get("table")), []).append(row)
     return found
+
+
+def write_database(path: Path, rows: bytes) -> Path:
+    """A database of rows that are written as JSON lines."""
+    with closing(sqlite3.connect(path)) as database:
+        for table, found in tables_of(rows.splitlines()).items():
+            columns = [*dict.fromkeys(column for row in found for column in row if column != "table")]
+            database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+            for row in found:
+                values = [json.dumps(v) if isinstance(v := row.get(column), dict | list) else v for column in columns]
+                database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", values)
+        database.commit()
+    return path
 
 
 def only(name: str, data: bytes) -> History:
@@ -135,7 +151,7 @@ CODEX = (
     codex("event_msg", type="token_count", info={"last_token_usage": SPENT}),
     item("reasoning", id="rs_2", summary=[{"type": "summary_text", "text": "It is there."}], encrypted_content="gAAAB"),
     answered("notes.txt"),
-    codex("event_msg", type="token_count", info={"last_token_usage": SPENT}),
+    {**codex("event_msg", type="token_count", info={"last_token_usage": SPENT}), "timestamp": "2026-11-22T02:11:58.1Z"},
     codex("event_msg", type="task_complete"),
 )
 
@@ -173,7 +189,7 @@ GEMINI_CALL = {"id": "g1", "name": "ls", "args": {"path": "."}}
 GEMINI_GAVE = {"functionResponse": {"id": "g1", "name": "ls", "response": {"output": "notes.txt"}}}
 GEMINI_MADE = {
     **{"id": "m1", "type": "gemini", "timestamp": "2026-11-22T02:25:21.229Z", "content": "", "model": "gemini-3-pro"},
-    "thoughts": [{"subject": "Files", "description": "I list them."}, {"subject": "", "description": ""}],
+    "thoughts": [{"subject": "Files", "description": "I list"}, {"subject": "", "description": "them."}],
     "tokens": {"input": 9, "output": 7, "cached": 4, "thoughts": 3, "total": 19},
 }
 GEMINI = (
@@ -331,6 +347,7 @@ CHAT = (
             {"role": "user", "content": "Which file?"},
             {
                 **{"role": "assistant", "content": None, "reasoning_content": "I list them."},
+                "reasoning_details": [{"type": "reasoning.text", "text": "I list them.", "signature": "c2lnbmF0dXJl"}],
                 "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}],
             },
             {"role": "tool", "tool_call_id": "c1", "content": "notes.txt"},

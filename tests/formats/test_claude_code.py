@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.formats.samples import CLAUDE, claude, drafts, gave, jsonl, kinds, minted, only, paths, read, used
 from thinkback.formats.history import Left
+from thinkback.formats.registry import program
 from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Compaction, Response, Usage
 
@@ -94,3 +97,25 @@ def test_a_result_that_is_also_a_message_is_both() -> None:
     both = claude("r9", "a1", "user", [gave("t1"), {"type": "text", "text": "Stop."}])
     history = only("claude-code", jsonl(CLAUDE[1], claude("a1", "u1", "assistant", [used("t1")], **minted("m")), both))
     assert ["tool_result", "user"] == kinds(history)[-2:]
+
+
+def test_what_it_writes_to_its_standard_output_is_a_history_too() -> None:
+    """Other names of sessions and sub-agents; lines that do not say what they follow, follow one another."""
+    lines: list[dict[str, Any]] = [{"type": "system", "subtype": "init", "uuid": "i", "session_id": "s1", "cwd": "/x"}]
+    for each in CLAUDE:
+        if "uuid" in each:
+            names = {"parent_tool_use_id": None, "session_id": "s1", "uuid": each["uuid"]}
+            lines.append({**names, **{name: each[name] for name in ("type", "message")}})
+    lines.append({**lines[1], "uuid": "k", "parent_tool_use_id": "t1"})
+    history, child = read("claude-code", jsonl(*lines)).sessions
+    assert kinds(only("claude-code", jsonl(*CLAUDE))) == kinds(history)
+    assert (1, "s1", "s1/t1") == (len(paths(history)), history.id, child.id)
+    assert program("claude-code").is_own(jsonl(*lines))
+
+
+def test_a_line_may_follow_one_of_any_kind() -> None:
+    """What a program notes in between has a place in the tree."""
+    noted = {**CLAUDE[1], "type": "progress", "uuid": "p", "parentUuid": "u1"}
+    lines = (*CLAUDE[:2], noted, {**CLAUDE[8], "uuid": "b", "parentUuid": "p"})
+    again = claude("u2", "p", "user", "Or which?")
+    assert [["u1", "b"], ["u1", "u2"]] == paths(only("claude-code", jsonl(*lines, again)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.formats.samples import CODEX, answered, asked, codex, drafts, item, jsonl, kinds, only, paths, read
-from thinkback.formats.history import Left
+from thinkback.formats.history import Left, Source
+from thinkback.formats.registry import program
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Compaction, Content, Priority, Response, Usage
 
@@ -70,3 +73,23 @@ def test_what_is_not_known_is_kept_beside_and_counted() -> None:
     assert ["ghost_snapshot", "an item without a type", "new_kind"] == [left.what for left in found.left[1:]]
     assert "codex ghost_snapshot" == getattr(drafts(found.sessions[0])[-1].value, "content_type", "")
     assert () == read("codex", jsonl(*CODEX[1:])).sessions
+
+
+def test_a_rollout_without_its_header_goes_by_the_name_of_its_file() -> None:
+    """A header that is damaged costs neither the session nor its id; lines that stand there twice count once."""
+    id = "01a20106-441f-7932-858d-2b9ab7210ac4"
+    lines = [b'{"timestamp":\n', *jsonl(*CODEX[1:], *CODEX[5:7]).splitlines(keepends=True)]
+    (history,) = program("codex").read(Source(f"sessions/rollout-2026-11-22T02-11-57-{id}.jsonl", lines)).sessions
+    assert (id, len(only("codex", jsonl(*CODEX)).entries)) == (history.id, len(history.entries))
+    assert () == program("codex").read(Source("rollout.jsonl", lines)).sessions
+
+
+def test_the_very_first_version_had_one_object() -> None:
+    """Of a session and its items."""
+    items = [each["payload"] for each in CODEX if each["type"] == "response_item"]
+    session = {"id": "c0", "timestamp": "2025-04-20T02:11:57.623Z", "instructions": ""}
+    data = json.dumps({"session": session, "items": items}, indent=2).encode()
+    history = only("codex", data)
+    assert ("c0", 1745115117623000) == (history.id, history.created)
+    assert {"user", "reasoning", "tool_call", "tool_result", "assistant"} <= {*kinds(history)}
+    assert program("codex").is_own(data)

@@ -108,5 +108,5 @@ def test_an_export_that_breaks_off_is_read_as_far_as_it_is_whole() -> None:
     data = json.dumps([CLAUDE_AI, 7, {**CLAUDE_AI, "uuid": "ca2"}, {**CLAUDE_AI, "uuid": "ca3"}]).encode()
     found = read("claude-ai", data[:-20])
     assert ["ca1", "ca2"] == [each.id for each in found.sessions]
-    assert (Left("a damaged document", 1), Left("an item that is no object", 1)) == found.left
+    assert (Left("an item that is no object", 1), Left("a damaged document", 1)) == found.left
     assert ((), (Left("a damaged document", 1),)) == (read("atif", b"{").sessions, read("atif", b"{").left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -68,16 +69,15 @@ def test_no_file_makes_a_reader_raise(name: str) -> None:
     for seed in range(400):
         check(read(name, damaged(SAMPLES[name], seed)))
     deep = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
-    check(program(name).read(Source("file", [deep + b"\n", None, b"\xff\xfe\n"])))
+    check(program(name).read(Source("file", [deep + b"\n", b"x", b"y\n", b"\xff\xfe\n"])))
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_no_depth_makes_a_reader_raise(name: str) -> None:
-    """Ten thousand levels in any member of a line: what is too deep is a damaged line."""
+    """Ten thousand levels in any member of a line, or as many as JSON can have: it is a damaged line."""
     lines = SAMPLES[name].splitlines(keepends=True)
-    deep = b"[" * 10_000 + b"]" * 10_000
-    for at, line in enumerate(lines):
-        record = json.loads(line)
+    for (at, line), depth in itertools.product(enumerate(lines), (240, 10_000)):
+        record, deep = json.loads(line), b'{"text":[' * depth + b"]}" * depth
         for member in record if isinstance(record, dict) else ():
             changed = json.dumps({**record, member: "@@"}).encode().replace(b'"@@"', deep) + b"\n"
             check(read(name, b"".join((*lines[:at], changed, *lines[at + 1 :]))))
@@ -135,5 +135,14 @@ def test_a_program_that_is_not_known_is_refused() -> None:
 
 def test_what_is_left_out_is_counted_with_its_first_line() -> None:
     """A line that is too long is one of the things."""
-    found = program("codex").read(Source("file", [None, b"{}x\n", None]))
-    assert (Left("a line that is too long", 2, 1), Left("a damaged line", 1, 2)) == found.left
+    found = program("codex").read(Source("file", [b"{}\n", b"x", b"y\n", b"{}x\n", b"x", b"y"]))
+    assert (Left("a line that is too long", 2, 2), Left("a damaged line", 1, 3)) == found.left
+
+
+def test_a_file_cannot_fill_the_report_with_kinds() -> None:
+    """Of kinds that it invents some are named, cut, and the others counted together."""
+    lines = (json.dumps({"type": "k" * 500 + str(at)[::-1]} | {"payload": {}}).encode() + b"\n" for at in range(150))
+    many = (json.dumps({"type": f"{at}{'k' * 500}", "payload": {}}).encode() + b"\n" for at in range(150))
+    (one,), found = (program("codex").read(Source("file", each)).left for each in (lines, many))
+    assert (80, 150) == (len(one.what), one.count)
+    assert (101, Left("things of other kinds", 50, 101)) == (len(found), found[-1])

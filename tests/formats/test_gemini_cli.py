@@ -12,15 +12,14 @@ from thinkback.model.commits import Usage
 
 
 def test_messages_grow_and_results_count_once() -> None:
-    """The last state of a message is the message; its result is the call's, and not one of the user's again."""
+    """The last state of a message is the message, the pieces of a thought are one; a result is the call's alone."""
     history = only("gemini-cli", jsonl(*GEMINI))
-    expected = ["content", "user", "response", "reasoning", "reasoning", "tool_call", "provider_usage", "tool_result"]
+    expected = ["content", "user", "response", "reasoning", "tool_call", "provider_usage", "tool_result"]
     assert [*expected, "response", "assistant", "turn_ended"] == kinds(history)
     assert [["c1", "u1", "m1", "m1 results", "m2"]] == paths(history)
-    first, second = (draft.value for draft in drafts(history, "reasoning"))
-    assert isinstance(first, ThinkingBlock)
-    assert isinstance(second, ThinkingBlock)
-    assert ("**Files**\nI list them.", "summary", "none") == (first.thought, first.kind, second.kind)
+    (thought,) = (draft.value for draft in drafts(history, "reasoning"))
+    assert isinstance(thought, ThinkingBlock)
+    assert ("**Files**\nI list them.", "summary") == (thought.thought, thought.kind)
     (result,) = drafts(history, "tool_result")
     assert ToolResult("g1", "notes.txt", "ls") == result.value
     (used,) = drafts(history, "provider_usage")

@@ -1,59 +1,64 @@
-"""Files that real programs wrote (``make histories``), against a count of their lines made without the readers."""
+"""Files that real programs wrote: all that they say is in the log, by a count that is made without the readers.
+
+Those below ``made`` are from ``make histories``; further ones are read where ``THINKBACK_HISTORIES`` names a directory
+in which each program has a folder of its name.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from collections import Counter
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.formats.samples import drafts, read
+from tests.formats.accounting import in_log, in_source
+from tests.formats.samples import read, write_database
 from tests.formats.test_every import check
+from thinkback.formats.registry import MODULES, program
+from thinkback.session.exchange.histories import Wanted, run
+from thinkback.stores import open_store
 
 MADE = Path(__file__).parent / "made"
-FILES = sorted(path.name for path in MADE.iterdir())
-# Which lines hold what was said, and what a block is called in them.
-SAID = {"claude-code": {"assistant", "user"}, "codex": {"response_item"}, "pi": {"message"}, "gemini-cli": {"gemini"}}
-CALLS = {"tool_use", "function_call", "custom_tool_call", "toolCall"}
-RESULTS = {"tool_result", "function_call_output", "custom_tool_call_output"}
 
 
-def counted(name: str, data: str) -> Counter[str]:
-    """Calls, results and thoughts, by the names of types and members alone."""
-    found: Counter[str] = Counter()
-    calls: dict[str, dict[str, Any]] = {}
-    for line in map(json.loads, data.splitlines()):
-        if line.get("type") not in SAID[name]:
-            continue
-        if name == "gemini-cli":  # the last line with an id holds all of the message
-            calls[line["id"]] = line
-            continue
-        content = [line["payload"]] if name == "codex" else line["message"]["content"]
-        for part in content if isinstance(content, list) else []:
-            found["calls"] += part.get("type") in CALLS
-            found["results"] += part.get("type") in RESULTS
-            found["thoughts"] += part.get("type") in ("thinking", "reasoning")
-        found["results"] += name == "pi" and line["message"]["role"] == "toolResult"
-    for line in calls.values():
-        found["calls"] += len(line.get("toolCalls", []))
-        found["results"] += sum("result" in call for call in line.get("toolCalls", []))
-        found["thoughts"] += len(line.get("thoughts", []))
-    return found
+def others() -> list[tuple[str, Path]]:
+    """Program and file of those that are not of this project."""
+    place = os.environ.get("THINKBACK_HISTORIES", "")
+    found = sorted(Path(place).rglob("*.jsonl")) if place else []
+    return [(path.relative_to(place).parts[0], path) for path in found]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_thought_call_and_result_is_there(file: str) -> None:
-    """No more, no fewer, in an order that a log can hold; usage is there, and no line is damaged."""
-    match = re.fullmatch(r"(.+)-([0-9.]+)\.jsonl", file)
-    assert match is not None
-    data = (MADE / file).read_text(encoding="utf-8")
-    found = read(match[1], data.encode())
+def made() -> list[tuple[str, Path]]:
+    """Program and file of those that are."""
+    return [(re.sub(r"-[0-9.]+$", "", path.stem), path) for path in sorted(MADE.iterdir())]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [*made(), *(pytest.param(*each, marks=pytest.mark.corpus) for each in others())],
+    ids=lambda each: getattr(each, "name", each),
+)
+def test_all_that_a_file_says_is_in_the_log(name: str, file: Path, tmp_path: Path) -> None:
+    """Each thought, opaque value, call, result, answer, question and usage, word for word, once; a second import adds
+    nothing.
+    """
+    data = file.read_text(encoding="utf-8")
+    found = read(name, data.encode())
     check(found)
-    kinds = Counter(draft.kind for history in found.sessions for draft in drafts(history))
-    expected = counted(match[1], data)
-    assert expected == Counter(calls=kinds["tool_call"], results=kinds["tool_result"], thoughts=kinds["reasoning"])
-    assert 0 < kinds["provider_usage"] <= kinds["response"]
-    assert not [left for left in found.left if "damaged" in left.what]
+    assert not [left for left in found.left if "damaged" in left.what or "there twice" in left.what]
+    if program(name).tables:
+        file = write_database(tmp_path / "opencode.db", data.encode())
+    with closing(open_store(":memory:")) as log:
+        run(log, Wanted(name, str(file)))
+        expected, stored = in_source(name, data), in_log(log)
+        assert (expected - stored, stored - expected) == ({}, {})
+        assert {"asked", "said", "call", "result", "usage", "thought"} <= {kind for kind, _ in stored}
+        again, _ = run(log, Wanted(name, str(file)))
+        assert [0] * len(again) == [took.commits for took in again]
+
+
+def test_every_program_whose_files_are_here_is_counted() -> None:
+    """A directory of another name in ``THINKBACK_HISTORIES`` would be passed over."""
+    assert {name for name, _ in (*made(), *others())} <= {*MODULES}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.formats.samples import ITEM, PI, drafts, jsonl, kinds, only, paths, pi, read
-from thinkback.formats.history import Left
+from thinkback.formats.history import Left, Source
+from thinkback.formats.registry import program
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import BranchSummary, Compaction, Response, Usage
 
@@ -111,3 +112,20 @@ def test_what_else_there_is() -> None:
     assert "429" == failed.error.message
     assert "15" == history.tip or "user" == kinds(history)[-1]
     assert () == read("pi", jsonl(*PI[1:])).sessions
+
+
+def test_a_checkpoint_ends_before_what_the_program_kept() -> None:
+    """The first entry that goes on to be sent is named."""
+    checkpoint = {"type": "compaction", "id": "k", "parentId": "a2", "summary": "So far.", "firstKeptEntryId": "a1"}
+    history = only("pi", jsonl(*PI, checkpoint))
+    (made,) = drafts(history, "compaction")
+    assert isinstance(made.value, Compaction)
+    assert "u1" == made.value.last
+
+
+def test_a_session_without_its_header_goes_by_the_name_of_its_file() -> None:
+    """It ends with the id."""
+    id = "01a2010f-914c-75c2-9d89-a59262ea3861"
+    lines = jsonl(*PI[1:]).splitlines(keepends=True)
+    (history,) = program("pi").read(Source(f"sessions/--p--/2026-11-22T02-22-07-181Z_{id}.jsonl", lines)).sessions
+    assert (id, len(only("pi", jsonl(*PI)).entries)) == (history.id, len(history.entries))

@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import content_drafts, first_records, items_of, microseconds, records, result, text_of
+from thinkback.formats.parts import (
+    content_drafts,
+    first_records,
+    id_in,
+    items_of,
+    microseconds,
+    records,
+    result,
+    text_of,
+)
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Compaction, Draft
@@ -29,13 +38,13 @@ def read(source: Source) -> Read:
     notes = Notes()
     threads: dict[str, _Thread] = {}
     agents: dict[str, str] = {}
-    title = ""
+    title, session = "", id_in(source.name)
     for line, record in records(source.lines, notes):
         kind = plain(record.get("type"))
-        session = plain(record.get("sessionId"))
+        session = plain(record.get("sessionId")) or plain(record.get("session_id")) or session
         if kind in _TITLES:
             title = plain(record.get(_TITLES[kind])) or title
-        elif kind in ("user", "assistant", "system", "attachment") and plain(record.get("uuid")):
+        elif session and plain(record.get("uuid")):
             agent = _agent(record, agents)
             key = f"{session}/{agent}" if agent else session
             if key not in threads:
@@ -49,6 +58,8 @@ def read(source: Source) -> Read:
 
 def _agent(record: dict[str, Any], agents: dict[str, str]) -> str:
     """Whose line it is; older versions do not name a sub-agent, and its first line does."""
+    if plain(record.get("parent_tool_use_id")):  # what it writes to its standard output
+        return plain(record["parent_tool_use_id"])
     if record.get("isSidechain") is not True:
         return ""
     id = plain(record["uuid"])
@@ -102,7 +113,7 @@ class _Thread:
     def _above(self, record: dict[str, Any]) -> str:
         """The entry that a line follows; where it is not there, the one before it in the file."""
         named = record.get("parentUuid") or record.get("logicalParentUuid")
-        if named is None:
+        if named is None and "parentUuid" in record:
             return ""
         place = self._places.get(plain(named), self._tip)
         return self._ends.get(self._chains.get(place, place), place)
@@ -161,7 +172,9 @@ def block_of(raw: object) -> Block:
 
 
 def _is_own(head: bytes) -> bool:
-    return any(record.keys() >= {"type", "sessionId"} for record in first_records(head))
+    return any(
+        "type" in record and record.keys() & {"sessionId", "session_id", "leafUuid"} for record in first_records(head)
+    )
 
 
 FORMAT = Format(

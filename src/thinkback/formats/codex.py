@@ -13,9 +13,10 @@ from thinkback.formats.parts import (
     content_drafts,
     counts,
     first_records,
+    id_in,
     items_of,
     microseconds,
-    records,
+    objects,
     result,
     text_of,
 )
@@ -43,9 +44,14 @@ _USAGE = {
 def read(source: Source) -> Read:
     """The session of a rollout."""
     notes = Notes()
-    rollout = _Rollout(notes)
-    for line, record in records(source.lines, notes):
-        rollout.take(line, record)
+    rollout = _Rollout(notes, id_in(source.name))
+    for line, record in objects(source, notes, once=True):
+        if isinstance(record.get("items"), list):  # the very first version had one object, and no types of lines
+            rollout.take(line, members_of(record.get("session")))
+            for at, item in enumerate(record["items"], line + 1):
+                rollout.take(at, members_of(item))
+        else:
+            rollout.take(line, record)
     history = rollout.history()
     return Read((history,) if history.id and history.entries else (), notes.left())
 
@@ -53,8 +59,10 @@ def read(source: Source) -> Read:
 class _Rollout:
     """A session as it is put together."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, named: str) -> None:
         self._notes = notes
+        # What the file is called by: its id, where its header cannot be read.
+        self._named = named
         self._entries: list[tuple[str, str, int, tuple[Draft, ...] | Answer]] = []
         self._id = self._parent = self._tip = self._directory = self._model = ""
         self._created = 0
@@ -65,6 +73,8 @@ class _Rollout:
 
     def history(self) -> History:
         """All of it."""
+        if any(isinstance(made, Answer) for *_, made in self._entries):
+            self._id = self._id or self._named
         entries = tuple(
             Entry(id, parent, time, made.drafts(NAME, self._id, id) if isinstance(made, Answer) else made)
             for id, parent, time, made in self._entries
@@ -75,7 +85,7 @@ class _Rollout:
         """A line."""
         payload = members_of(record.get("payload"))
         kind, time = plain(record.get("type")), microseconds(record.get("timestamp"))
-        if not payload:  # the first versions had the items themselves
+        if "payload" not in record:  # the first versions had the items themselves
             kind, payload = ("response_item", record) if kind else ("session_meta", record)
         match kind:
             case "session_meta" if not self._id:
@@ -171,8 +181,11 @@ class _Rollout:
 
 
 def _is_own(head: bytes) -> bool:
-    first = (first_records(head) or [{}])[0]
-    return first.get("type") == "session_meta" or first.keys() >= {"id", "timestamp", "instructions"}
+    found = first_records(head)
+    if any(each.get("type") == "session_meta" for each in found):
+        return True
+    is_first = any(each.keys() >= {"id", "timestamp", "instructions"} for each in found[:1])
+    return is_first or (b'"session"' in head and b'"items"' in head and b'"instructions"' in head)
 
 
 FORMAT = Format(
@@ -182,5 +195,5 @@ FORMAT = Format(
     home=".codex",
     variable="CODEX_HOME",
     folders=("sessions", "archived_sessions"),
-    endings=(".jsonl",),
+    endings=(".jsonl", ".json"),
 )

@@ -1,7 +1,7 @@
 """Gemini CLI: JSON lines of a header, messages and changes, or in older versions one object with all messages.
 
-A message that stands there again is the same one, grown. The program keeps titles and descriptions of thoughts, and no
-signatures. Results stand beside the call, and once more as a message of the user.
+A message that stands there again is the same one, grown. The program keeps titles and descriptions of thoughts, each as
+it was streamed, and no signatures. Results stand beside the call, and once more as a message of the user.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from thinkback.formats.parts import (
     first_records,
     items_of,
     microseconds,
-    records,
+    objects,
     result,
     text_of,
-    value_of,
 )
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Draft
@@ -36,14 +35,9 @@ _USAGE = {"input": "input", "output": "output", "cached": "cached", "reasoning":
 def read(source: Source) -> Read:
     """The session of a file."""
     notes = Notes()
-    lines = list(source.lines)
     chat = _Chat(notes)
-    whole = value_of(b"".join(line for line in lines if line is not None))
-    if isinstance(whole, dict):
-        chat.take(1, whole)
-    else:
-        for line, record in records(lines, notes):
-            chat.take(line, record)
+    for line, record in objects(source, notes):
+        chat.take(line, record)
     found = _PLACE.search(source.name)
     project = found[1] if found is not None and not _HASH.fullmatch(found[1]) else ""
     history = chat.history(project)
@@ -134,17 +128,25 @@ class _Chat:
 
 
 def _answer(message: dict[str, Any], calls: list[dict[str, Any]]) -> Answer:
-    thoughts = [_thought(members_of(each)) for each in items_of(message.get("thoughts"))]
+    thoughts = _thoughts([members_of(each) for each in items_of(message.get("thoughts"))])
     text = text_of(message.get("content"))
     made = [call(each.get("id"), each.get("name"), each.get("args")) for each in calls]
     usage = counts(message.get("tokens"), ("reasoning_beside_output",), **_USAGE)
     return Answer([*thoughts, *([Text(text)] if text else []), *made], model=plain(message.get("model")), usage=usage)
 
 
-def _thought(fields: dict[str, Any]) -> ThinkingBlock:
-    subject, description = plain(fields.get("subject")), plain(fields.get("description"))
-    words = "\n".join(word for word in (f"**{subject}**" if subject else "", description) if word)
-    return ThinkingBlock(words, source_field="thought", kind="summary" if words else "none")
+def _thoughts(given: list[dict[str, Any]]) -> list[ThinkingBlock]:
+    """The program stores what it got with each event, without the white space around it: what has no subject goes on
+    with the thought before it.
+    """
+    found: list[str] = []
+    for fields in given:
+        subject, description = plain(fields.get("subject")), plain(fields.get("description"))
+        if found and not subject:
+            found[-1] = f"{found[-1]} {description}".strip()
+        else:
+            found.append("\n".join(word for word in (f"**{subject}**" if subject else "", description) if word))
+    return [ThinkingBlock(words, source_field="thought", kind="summary" if words else "none") for words in found]
 
 
 def _result(fields: dict[str, Any]) -> Draft:

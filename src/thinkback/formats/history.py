@@ -14,10 +14,14 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, ToolCall
 from thinkback.model.commits import Content, Draft, Failure, Priority, Response, TurnEnded, Usage, block_draft
 
+_KINDS, _WORDS = 100, 80
+"""Kinds of things that are left out of a file, and characters of each."""
+
 
 class Entry(msgspec.Struct, frozen=True):
     """What a source has under one id: a message, a whole response, a result. ``parent`` is the id of the entry before
-    it, empty at the beginning; ``time`` is in microseconds UTC, 0 where the source says none.
+    it, empty at the beginning; ``time`` is in microseconds UTC, 0 where the source says none. The ``last`` of a
+    ``Compaction`` in it is the id of the last entry that it stands for, empty for the one before it.
     """
 
     id: str
@@ -58,12 +62,12 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A file as a reader gets it: ``name`` is its path below the program's folder; ``lines`` are its lines, ``None``
-    for one that is too long to be held; ``tables`` are rows of a database, by the name of their table.
+    """A file as a reader gets it: ``name`` is its path below the program's folder; ``lines`` are its lines, where one
+    that is very long comes in several pieces; ``tables`` are rows of a database, by the name of their table.
     """
 
     name: str
-    lines: Iterable[bytes | None] = ()
+    lines: Iterable[bytes] = ()
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
 
@@ -108,13 +112,16 @@ class Line:
 
 
 class Notes:
-    """What a reader leaves out, counted by what it is."""
+    """What a reader leaves out, counted by what it is: of kinds that a file invents no more than some."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[int, int]] = {}
 
     def add(self, what: str, line: int = 0) -> None:
         """One more of it."""
+        what = what[:_WORDS]
+        if what not in self._found and len(self._found) >= _KINDS:
+            what = "things of other kinds"
         count, first = self._found.get(what, (0, line))
         self._found[what] = (count + 1, first)
 

@@ -5,6 +5,8 @@ Promises: a value of another type than expected is read as one that is not there
 
 from __future__ import annotations
 
+import codecs
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,68 +15,162 @@ from typing import Any
 
 import msgspec
 
-from thinkback.formats.history import Notes, aside
+from thinkback.formats.history import Notes, Source, aside
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message, Usage
 from thinkback.wire.values import count, members_of, plain
 
 _decoder = json.JSONDecoder()
-_BETWEEN = re.compile(r"[\s,]*")
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+_MARGIN = 16
+"""Characters before the end of what is read of a text in which a fault may be that it goes on."""
+_DEEPEST = 64
+"""Levels of a value that is read."""
+_LONGEST = 256 * 1024 * 1024
+"""Characters of an object in a document."""
+_MEMBERS = re.compile(rb'"(\w+)" *: *("[^"\\]*")?')
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_LINES = 200
 _LAST = 253_402_300_800
 _IN_MILLISECONDS, _IN_MICROSECONDS = 10**11, 10**14
 
 
-def records(lines: Any, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of JSON lines with their numbers, from 1 on; what is none is noted."""
-    for number, line in enumerate(lines, 1):
-        if line is None:
-            notes.add("a line that is too long", number)
-        elif line.strip():
-            value = value_of(line)
-            if isinstance(value, dict):
-                yield number, value
-            else:
-                notes.add("a damaged line", number)
+def records(lines: Iterable[bytes], notes: Notes, *, once: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines with their numbers, from 1 on; what is none is noted. A line that comes in several
+    pieces is too long. ``once``: a line with a time that stands there again, byte for byte, is left out.
+    """
+    seen: set[int] = set()
+    for number, line in _whole(lines, notes):
+        value = value_of(line)
+        if not isinstance(value, dict):
+            notes.add("a damaged line", number)
+        elif once and hash(line) in seen and "timestamp" in value:
+            notes.add("a line that is there twice", number)
+        else:
+            seen.update((hash(line),) if once else ())
+            yield number, value
+
+
+def _whole(lines: Iterable[bytes], notes: Notes) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty and came in one piece, with their numbers."""
+    number, line = 1, b""
+    is_long = False
+    for piece in lines:
+        if line:  # it goes on
+            is_long = True
+        line = piece
+        if piece.endswith(b"\n"):
+            if is_long:
+                notes.add("a line that is too long", number)
+            elif line.strip():
+                yield number, line
+            number, line, is_long = number + 1, b"", False
+    if is_long:
+        notes.add("a line that is too long", number)
+    elif line.strip():
+        yield number, line
 
 
 def value_of(data: bytes | str) -> Any:
-    """The value of JSON; ``None`` where it is none."""
+    """The value of JSON; ``None`` where it is none, or is nested more deeply than anything that a program means."""
     try:
-        return canonical.decode(data)
+        value = canonical.decode(data)
     except (msgspec.DecodeError, UnicodeError):
         return None
+    opened = data.count("[") + data.count("{") if isinstance(data, str) else data.count(b"[") + data.count(b"{")
+    return value if opened <= _DEEPEST or not _is_deep(value) else None
 
 
-def documents(lines: Iterable[bytes | None], notes: Notes) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON document, a list or several of them; of one that breaks off those that are whole."""
-    held = [line for line in lines if line is not None]
-    data = b"".join(held)
-    whole = value_of(data)
-    values = [whole] if whole is not None else [value_of(line) for line in held]
-    if not any(isinstance(value, dict | list) for value in values):
-        values = [_salvaged(data.decode("utf-8", "replace"))]
-        notes.add("a damaged document")
-    for value in values:
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, dict):
-                yield each
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def objects(source: Source, notes: Notes, *, once: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines with their numbers, or those of a document, counted."""
+    rest = iter(source.lines)
+    first = next((line for line in rest if line.strip()), b"")
+    every = itertools.chain((first,), rest)
+    is_whole = source.name.endswith(".json") and not isinstance(value_of(first), dict)
+    if is_whole or first.lstrip().startswith(b"[") or first.strip() == b"{":
+        return enumerate(documents(every, notes), 1)
+    return records(every, notes, once=once)
+
+
+def documents(pieces: Iterable[bytes], notes: Notes) -> Iterator[dict[str, Any]]:
+    """The objects of JSON documents, those in a list one by one; of one that is damaged those that are whole.
+
+    Holds no more than an object and a piece.
+    """
+    text = _Pieces(pieces)
+    while text.go_on():
+        value = text.value()
+        if isinstance(value, dict):
+            yield value
+        else:
+            notes.add("a damaged document" if value is None else "an item that is no object")
+
+
+class _Pieces:
+    """A text that comes in pieces, and the place in it where the next value begins."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._pieces = map(decode, pieces)
+        self._text, self._at = "", 0
+
+    def go_on(self) -> bool:
+        """Whether there is a further value."""
+        while True:
+            self._at = _BETWEEN.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return True
+            if not self._more():
+                return False
+
+    def value(self) -> Any:
+        """The next value; ``None`` for one that is damaged, of which nothing is read up to the next line."""
+        while True:
+            try:
+                _, end = _decoder.raw_decode(self._text, self._at)
+            except RecursionError:
+                break
+            except json.JSONDecodeError as error:
+                is_whole = error.pos < len(self._text) - _MARGIN and not error.msg.startswith("Unterminated string")
+                if is_whole or not self._more():
+                    break
             else:
-                notes.add("an item that is no object")
+                data, self._at = self._text[self._at : end], end
+                return value_of(data)
+        self._pass_by()
+        return None
 
+    def _more(self) -> bool:
+        """Twice as much from here on; ``False`` where nothing follows, or this is too much already."""
+        found = [self._text[self._at :]]
+        size = wanted = len(found[0])
+        while size <= wanted < _LONGEST and (piece := next(self._pieces, "")):
+            found.append(piece)
+            size += len(piece)
+        self._text, self._at = "".join(found), 0
+        return size > wanted
 
-def _salvaged(text: str) -> list[Any]:
-    """The first items of a list that breaks off."""
-    found: list[Any] = []
-    at = text.find("[") + 1
-    while at:
-        try:
-            value, end = _decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return found
-        found.append(value)
-        at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
-    return found
+    def _pass_by(self) -> None:
+        while (end := self._text.find("\n", self._at)) < 0:
+            self._text, self._at = next(self._pieces, ""), 0
+            if not self._text:
+                return
+        self._at = end
 
 
 def object_of(value: object) -> dict[str, Any]:
@@ -83,8 +179,20 @@ def object_of(value: object) -> dict[str, Any]:
 
 
 def first_records(head: bytes) -> list[dict[str, Any]]:
-    """The first objects of JSON lines that begin with ``head``."""
-    return [value for line in head.split(b"\n")[:20] if isinstance(value := value_of(line), dict)]
+    """The objects of JSON lines that begin with ``head``; of a first line that is longer its members alone, as far as
+    they can be seen.
+    """
+    lines = head.split(b"\n", _LINES)
+    found = [value for line in lines[:_LINES] if isinstance(value := value_of(line), dict)]
+    if not found and head.lstrip().startswith(b"{"):
+        found = [{name.decode("utf-8", "replace"): plain(value_of(text)) for name, text in _MEMBERS.findall(lines[0])}]
+    return found
+
+
+def id_in(name: str) -> str:
+    """The id that a file is called by, where it is a UUID."""
+    found = _UUID.findall(name.replace("\\", "/").rpartition("/")[2])
+    return str(found[-1]) if found else ""
 
 
 def microseconds(value: object) -> int:

@@ -14,6 +14,7 @@ from thinkback.formats.parts import (
     content_drafts,
     counts,
     first_records,
+    id_in,
     items_of,
     microseconds,
     records,
@@ -56,8 +57,8 @@ _BROKEN = ("error", "aborted")
 def read(source: Source) -> Read:
     """The session of a file."""
     notes = Notes()
-    made = _Session(notes)
-    for line, record in records(source.lines, notes):
+    made = _Session(notes, id_in(source.name))
+    for line, record in records(source.lines, notes, once=True):
         made.take(line, record)
     history = made.history()
     return Read((history,) if history.id and history.entries else (), notes.left())
@@ -66,9 +67,12 @@ def read(source: Source) -> Read:
 class _Session:
     """A session as it is put together."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, named: str) -> None:
         self._notes = notes
+        # What the file is called by: its id, where its header cannot be read.
+        self._named = named
         self._entries: list[Entry] = []
+        self._parents: dict[str, str] = {}
         # Where each line of the file stands.
         self._places: dict[str, str] = {}
         self._id = self._tip = self._directory = self._title = ""
@@ -89,6 +93,8 @@ class _Session:
             self._id = self._id or plain(record.get("id"))
             self._directory, self._created = plain(record.get("cwd")), time
             return
+        if kind == "message" and "message" in record:
+            self._id = self._id or self._named
         id = plain(record.get("id")) or str(line)
         if id in self._places:
             self._notes.add("a line that is there twice", line)
@@ -98,6 +104,7 @@ class _Session:
         self._places[id] = id if drafts else parent
         if drafts:
             self._entries.append(Entry(id, parent, time, drafts))
+            self._parents[id] = parent
         self._tip = self._places[id]
 
     def _above(self, record: dict[str, Any]) -> str:
@@ -111,7 +118,9 @@ class _Session:
             case "message":
                 return self._message(line, members_of(record.get("message")), id)
             case "compaction" if summary:
-                return (Draft("compaction", Compaction("model", summary, reason=NAME)),)
+                kept = self._places.get(plain(record.get("firstKeptEntryId")), "")
+                last = self._parents.get(kept, "")
+                return (Draft("compaction", Compaction("model", summary, last=last, reason=NAME)),)
             case "branch_summary" if summary:
                 return (Draft("branch_summary", BranchSummary(summary)),)
             case "custom_message":
@@ -216,8 +225,9 @@ def _item(fields: dict[str, Any]) -> Block:
 
 
 def _is_own(head: bytes) -> bool:
-    first = (first_records(head) or [{}])[0]
-    return first.get("type") == "session" and first.keys() >= {"id", "cwd"}
+    found = first_records(head)
+    headers = (each.get("type") == "session" and each.keys() >= {"id", "cwd"} for each in found[:1])
+    return any(headers) or any({"type", "id", "parentId", "message"} <= each.keys() for each in found)
 
 
 FORMAT = Format(NAME, read, _is_own, home=".pi/agent", variable="PI_CODING_AGENT_DIR", folders=("sessions",))

@@ -222,7 +222,7 @@ def test_a_file_that_could_not_be_read_is_read_later(
         def fail(*given: Any) -> Any:
             raise OSError(24, "Too many open files")
 
-        patched.setattr("thinkback.session.exchange.histories._source", fail)
+        patched.setattr("thinkback.session.exchange.histories.source_of", fail)
         assert [] == list(following.look())
         assert 1 == len(following.gaps)
     machine.now += 10

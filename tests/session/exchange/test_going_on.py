@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import thinkback
 from tests.conformance.moves import KEY, PLACES
-from tests.formats.samples import SAMPLES, tables_of
+from tests.formats.samples import SAMPLES, write_database
 from thinkback.formats.registry import MODULES, program
 from thinkback.session.exchange.histories import Wanted, run, vouched
 from thinkback.session.store import SessionStore
@@ -31,22 +28,11 @@ def imported(tmp_path: Path) -> Iterator[tuple[SessionStore, dict[str, str]]]:
         for name in MODULES:
             path = tmp_path / name
             if program(name).tables:
-                _write_database(path, SAMPLES[name])
+                write_database(path, SAMPLES[name])
             else:
                 path.write_bytes(SAMPLES[name])
             names[name] = run(store.log, Wanted(name, str(path)))[0][0].name
         yield store, names
-
-
-def _write_database(path: Path, rows: bytes) -> None:
-    with closing(sqlite3.connect(path)) as database:
-        for table, found in tables_of(rows.splitlines()).items():
-            columns = [*dict.fromkeys(column for row in found for column in row if column != "table")]
-            database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
-            for row in found:
-                values = [json.dumps(v) if isinstance(v := row.get(column), dict | list) else v for column in columns]
-                database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", values)
-        database.commit()
 
 
 def test_every_program_goes_on_in_every_dialect(

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,33 +19,27 @@ import msgspec
 
 from thinkback.drive.sync import now
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
-from thinkback.formats.history import Format, History, Left, Source, key_of, placed
-from thinkback.formats.registry import program
+from thinkback.formats.history import Format, History, Left, Notes, key_of, placed
+from thinkback.formats.registry import MODULES, program
 from thinkback.log.agents import project_of
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
 from thinkback.log.seal import seal
 from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step, Usage
+from thinkback.session.exchange.history_files import below, head_of, source_of
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import FILE, Memory, recall
 from thinkback.session.usage import lines_of
 from thinkback.settings.registry import IMPORTED
-from thinkback.stores.foreign import tables
 
 if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
 
-MAX_LINE = 64 * 1024 * 1024
-"""Bytes of a line that is read."""
-MAX_MEMBER = 1024 * 1024 * 1024
-"""Bytes of a file in an archive that is read."""
 MAX_BRANCHES = 500
 """Branches of a session that are taken in, the newest ones."""
 MOVED = "somebody else wrote to it: import it again"
 """Why a session was skipped that another program wrote to at the same time."""
-_HEAD = 256 * 1024
-_CONVERSATIONS = re.compile(r"(^|/)conversations[^/]*\.json$")
 _TEXT = 1_000
 _SPOKEN = frozenset({"user", "response", "branch_summary"})
 
@@ -133,9 +124,29 @@ class Histories:
             )
         if place.is_file():
             return [place]
+        if not place.is_dir():
+            raise NotFoundError(f"{place} is no file, and no folder", next_actions=("name a file, or a folder",))
         folders = [place / folder for folder in self._format.folders if (place / folder).is_dir()] or [place]
-        found = [path for folder in folders for path in _below(folder, self._format.endings)]
+        found = [path for folder in folders for path in below(folder, self._format.endings, self._unreadable)]
         return sorted(found, key=lambda path: (len(path.parts), str(path)))
+
+    def refuse_others(self, path: Path) -> None:
+        """Raise ``NotFoundError`` for a file that is no history of the program, as far as its beginning tells."""
+        try:
+            head = head_of(path)
+        except OSError:
+            return  # it is named among what was left out
+        if not head.strip() or self._format.is_own(head):
+            return
+        others = [name for name in MODULES if program(name).is_own(head)]
+        seems = f"it looks like {' or '.join(others)}: name that with --program" if others else "check the file"
+        raise NotFoundError(
+            f"{path} is no history of {self._format.name}", details={"path": str(path)}, next_actions=(seems,)
+        )
+
+    def _unreadable(self, error: OSError) -> None:
+        gap = Gap(str(error.filename), Left(f"it cannot be read ({error.strerror})", 1))
+        self.gaps = [each for each in self.gaps if each != gap] + [gap]
 
     def again(self, path: Path, *, whole: bool) -> Iterator[Took]:
         """What a file holds that may have been read before; what was left out of it then is forgotten."""
@@ -149,14 +160,14 @@ class Histories:
             named = bool(self._wanted.directory) and Path(self._wanted.directory).expanduser() == path
             if not named and (os.stat(path).st_mtime_ns // 1000 < self._wanted.since or not self._is_own(path)):
                 return
-            source = _source(path, self._format)
-            read = self._format.read(source)
+            notes = Notes()
+            read = self._format.read(source_of(path, self._format, notes))
         except (OSError, StoreError) as error:
             why = error.strerror if isinstance(error, OSError) else error.message
             self.gaps.append(Gap(str(path), Left(f"it cannot be read ({why})", 1)))
             self.unread.add(path)
             return
-        self.gaps += [Gap(str(path), left) for left in read.left]
+        self.gaps += [Gap(str(path), left) for left in (*notes.left(), *read.left)]
         file = _clean(f"{FILE}{path.absolute()}")
         if not read.sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
@@ -174,8 +185,7 @@ class Histories:
             self._log.describe(id, self._abouts[id])
 
     def _is_own(self, path: Path) -> bool:
-        with open(path, "rb") as file:
-            is_own = self._format.is_own(file.read(_HEAD))
+        is_own = self._format.is_own(head_of(path))
         if not is_own:
             self.gaps.append(Gap(str(path), Left(f"it is no history of {self._format.name}", 1)))
         return is_own
@@ -314,7 +324,7 @@ class _Arriving:
         for entry in self._history.entries:
             above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
             drafts = [placed(draft, self._wanted.program, vouched, counts=counts) for draft in entry.drafts]
-            drafts = [_compacted(draft, above) for draft in drafts]
+            drafts = [_compacted(draft, above, sealed) for draft in drafts]
             commits = seal(Step("", tuple(drafts), entry.time or created), above.head)
             head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
             root = above.root or next((commit.hash for commit in commits if commit.kind in _SPOKEN), "")
@@ -402,12 +412,14 @@ def _message(commit: Commit) -> str:
     return commit.response or (commit.hash if commit.kind in ("user", "tool_result") else "")
 
 
-def _compacted(draft: Draft, above: _Sealed) -> Draft:
-    """A checkpoint that stands for all that was spoken before it."""
+def _compacted(draft: Draft, above: _Sealed, sealed: Mapping[str, _Sealed]) -> Draft:
+    """A checkpoint that stands for what was spoken before it, up to the entry that it names."""
     value = draft.value
-    if not isinstance(value, Compaction) or not above.root:
+    if not isinstance(value, Compaction):
         return draft
-    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, first=above.root, last=above.head.hash))
+    last = sealed.get(value.last, above)
+    first, end = (last.root, last.head.hash) if last.root else ("", "")
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, first=first, last=end))
 
 
 def _home(format: Format) -> Path:
@@ -418,54 +430,6 @@ def _home(format: Format) -> Path:
             f"{format.name} has no folder of its own", next_actions=("name the file, or the folder with --dir",)
         )
     return Path(named) if named else Path.home() / format.home
-
-
-def _below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-    """The regular files below a folder; links are not followed."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = Path(place, name)
-            if name.endswith(endings) and _is_regular(path):
-                yield path
-
-
-def _is_regular(path: Path) -> bool:
-    """Whether it is a file, and still there."""
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return False
-
-
-def _source(path: Path, format: Format) -> Source:
-    if format.tables:
-        return Source(str(path), (), tables(str(path), format.tables))
-    return Source(str(path), _members(path) if path.suffix == ".zip" else _read_lines(path))
-
-
-def _members(path: Path) -> Iterator[bytes | None]:
-    """The conversations in an archive, each file in one piece; ``None`` for one that is too large."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                if _CONVERSATIONS.search(member.filename):
-                    with archive.open(member) as file:
-                        data = file.read(MAX_MEMBER + 1)
-                    yield data if len(data) <= MAX_MEMBER else None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        raise OSError(0, f"it is no archive that can be read: {error}") from error
-
-
-def _read_lines(path: Path) -> Iterator[bytes | None]:
-    """The lines of a file; one that is too long is read past without being held."""
-    with open(path, "rb") as file:
-        while line := file.readline(MAX_LINE):
-            if len(line) < MAX_LINE or line.endswith(b"\n"):
-                yield line
-                continue
-            while len(line) == MAX_LINE and not line.endswith(b"\n"):
-                line = file.readline(MAX_LINE)
-            yield None
 
 
 def _clean(text: str) -> str:
@@ -480,6 +444,8 @@ def run(log: Store, wanted: Wanted, tell: Callable[[Took], None] = lambda _: Non
     paths = histories.files()
     histories.recall()
     for path in paths:
+        if wanted.directory and paths == [Path(wanted.directory).expanduser()]:
+            histories.refuse_others(path)
         for took in histories.take(path):
             done.append(took)
             tell(took)

@@ -1,0 +1,142 @@
+"""The files of other programs as their readers get them: found, opened, cut into lines.
+
+Promises: files are only read; links, devices and pipes in a folder are passed by; whatever a file is encoded in, and
+compressed by gzip or not, its lines are UTF-8; a line that is too long comes in pieces, so that it is never held.
+Must not: know what a line means.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from thinkback.formats.history import Format, Notes, Source
+from thinkback.stores.foreign import tables
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes of a line that is read."""
+MAX_MEMBER = 4 * 1024 * 1024 * 1024
+"""Bytes of a file in an archive that are read."""
+_HEAD = 256 * 1024
+_PIECE = 1024 * 1024
+_CONVERSATIONS = re.compile(r"(^|/)conversations[^/]*\.json$")
+_WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+"""Encodings that the beginning of a file tells."""
+
+
+def below(folder: Path, endings: tuple[str, ...], unreadable: Callable[[OSError], None]) -> Iterator[Path]:
+    """The regular files below a folder whose names end so, compressed or not."""
+    compressed = tuple(f"{ending}.gz" for ending in endings)
+    for place, _, names in os.walk(folder, onerror=unreadable):
+        for name in names:
+            path = Path(place, name)
+            if name.endswith((*endings, *compressed)) and _is_regular(path):
+                yield path
+
+
+def head_of(path: Path) -> bytes:
+    """How a file begins. Raises ``OSError``."""
+    with _opened(path) as file:
+        try:
+            return file.read(_HEAD)
+        except (EOFError, zlib.error) as error:
+            raise gzip.BadGzipFile(str(error)) from error
+
+
+def source_of(path: Path, format: Format, notes: Notes) -> Source:
+    """A file as the reader of ``format`` gets it; ``notes`` hears where it breaks off.
+
+    Raises ``OSError``, and ``StoreError`` for a database; so do the lines, as they are read.
+    """
+    if format.tables:
+        return Source(str(path), (), tables(str(path), format.tables))
+    pieces = _members(path) if path.suffix == ".zip" else _lines(path)
+    return Source(str(path).removesuffix(".gz"), _readable(pieces, notes))
+
+
+def _is_regular(path: Path) -> bool:
+    """Whether it is a file, and still there."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _readable(pieces: Iterator[bytes], notes: Notes) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        notes.add("a compressed file that breaks off")
+
+
+def _members(path: Path) -> Iterator[bytes]:
+    """The conversations in an archive, file by file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                if _CONVERSATIONS.search(member.filename):
+                    with archive.open(member) as file:
+                        yield from _up_to(file, MAX_MEMBER)
+                    yield b"\n"
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise OSError(0, f"it is no archive that can be read: {error}") from error
+
+
+def _up_to(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """The beginning of a file, in pieces."""
+    while most > 0 and (piece := file.read(_PIECE)):
+        yield piece
+        most -= len(piece)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        while line := file.readline(MAX_LINE):
+            yield line
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file as UTF-8, without a mark at its beginning, and as it was before it was compressed."""
+    with ExitStack() as stack:
+        file: Any = stack.enter_context(open(path, "rb"))
+        if file.peek(2).startswith(b"\x1f\x8b"):
+            file = stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
+        try:
+            begins = file.peek(4)
+        except (EOFError, zlib.error):
+            begins = b""  # whoever reads hears of it
+        if begins.startswith(codecs.BOM_UTF8):
+            file.read(len(codecs.BOM_UTF8))
+        wide = next((name for name, mark in _WIDE.items() if begins.startswith(mark)), "")
+        yield stack.enter_context(io.BufferedReader(_Recoded(file, wide))) if wide else file
+
+
+class _Recoded(io.RawIOBase):
+    """A file in another encoding as UTF-8."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file = file
+        self._decode = codecs.getincrementaldecoder(encoding)("replace").decode
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As much as is there, up to the length of ``buffer``."""
+        while not self._rest and (data := self._file.read(_PIECE)):
+            self._rest = self._decode(data).lstrip("\ufeff").encode("utf-8", "replace")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
