@@ -45,6 +45,7 @@ def test_nobody_is_told_where_nobody_looks(talked: Command, inside: Inside) -> N
     ("name", "line"),
     [
         ("fsck", ("fsck",)),
+        ("gc", ("gc",)),
         ("search", ("search", "Oslo")),
         ("purge", ("purge", "--before", "2101-01-01", "--dry-run")),
         ("backup", ("backup", "copy.db")),

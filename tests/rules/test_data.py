@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import msgspec
@@ -171,6 +172,14 @@ def test_keys_are_asked_for_or_optional() -> None:
 def test_differences_name_known_keys() -> None:
     """Declared differences from recorded requests are about the keys that are compared."""
     assert {row.key for rule in BOOK.rules() for row in (*rule.omits, *rule.adds)} <= KEYS
+
+
+def test_sources_are_names_that_a_reader_can_look_up() -> None:
+    """Not places in a document that only its writer has."""
+    rows = BOOK.rules()
+    said = [row.source for row in rows] + [each.source for row in rows for each in (*row.omits, *row.adds)]
+
+    assert [] == [source for source in said if re.match(r"\d+(\.\d+)?([ ,;:]|$)", source)]
 
 
 def test_a_row_that_sends_nothing_adds_nothing() -> None:

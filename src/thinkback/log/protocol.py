@@ -216,8 +216,11 @@ class Care(Protocol):
         """
         ...
 
-    def gc(self, older_than: int, *, dry_run: bool = False) -> Removed:
-        """Remove commits that no branch reaches and whose time is before ``older_than``, at the ends of segments."""
+    def gc(self, older_than: int, *, dry_run: bool = False, progress: Progress | None = None) -> Removed:
+        """Remove commits that no branch reaches and whose time is before ``older_than``, at the ends of segments.
+
+        ``progress`` counts families: a session with its forks.
+        """
         ...
 
     def backup(self, path: str, progress: Progress | None = None) -> None:

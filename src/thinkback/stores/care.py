@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from thinkback.log.progress import Progress
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.branches import held
@@ -47,10 +47,12 @@ class LogCare:
         self._database.sweep()
         return removed
 
-    def gc(self, older_than: int, *, dry_run: bool = False) -> Removed:
+    def gc(self, older_than: int, *, dry_run: bool = False, progress: Progress | None = None) -> Removed:
         """Remove commits that no branch reaches and that are older than that; others may write meanwhile."""
         removed: list[Removed] = []
-        for within in self._database.read(suspects):
+        families = self._database.read(suspects)
+        meter = Meter(progress, len(families), "sessions")
+        for within in meter.over(families):
             planned, cuts = self._database.read(_plan, within, older_than)
             if dry_run:
                 removed.append(planned)

@@ -22,7 +22,7 @@ def words(chat: Chat, line: str) -> list[str]:
     return [word for word, _ in completions(chat, line)]
 
 
-@pytest.mark.parametrize("line", ["/quit", "/exit", "/q"])
+@pytest.mark.parametrize("line", ["/quit", "/exit", "/q", "/exit now"])
 def test_leaving_has_the_names_that_people_know(chat: Chat, line: str, capsys: Caught) -> None:
     """They are not taken for the nearest command, which would ask again."""
     say(chat, line)
@@ -477,16 +477,6 @@ def test_what_is_shown_follows_the_settings(chat: Chat, capsys: Caught) -> None:
 
     assert "Thought for" not in hidden
     assert "No tool is needed" in capsys.readouterr().out
-
-
-def test_quit_ends_the_loop(chat: Chat, capsys: Caught) -> None:
-    """And nothing else."""
-    say(chat, "/quit now")
-    assert not chat.is_over
-    say(chat, "/quit")
-
-    assert chat.is_over
-    assert "usage: /quit" in capsys.readouterr().err
 
 
 def test_words_that_cannot_be_taken_apart_are_wrong_use(chat: Chat, capsys: Caught) -> None:

@@ -39,7 +39,7 @@ def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> N
 
 def test_a_source_that_nobody_can_open_is_marked(inside: Inside) -> None:
     """A row says so where neither its endpoint nor its source names a page."""
-    notes = "source 3.0 family A; recorded, accepted requests carry reasoning_content inside a tool loop"
+    notes = "source recorded, accepted requests carry reasoning_content inside a tool loop"
 
     assert f"{notes} (no public page known)" in " ".join(inside("endpoints", "avian").out.split())
     assert "no public page" not in " ".join(inside("endpoints", "groq").out.split())

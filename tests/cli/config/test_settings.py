@@ -193,3 +193,9 @@ def test_a_default_profile_that_is_gone_stops_no_listing(command: Command) -> No
     assert (0, "low\n") == (done.code, done.out)
     assert "`thinkback settings unset session.profile`" in done.err
     assert 2 == command("settings", "--endpoint", "nowhere").code
+
+
+def test_a_setting_in_place_of_a_command_is_told_what_to_type(command: Command) -> None:
+    assert "`thinkback settings get reasoning.effort`" in command("settings", "reasoning.effort").err
+    assert "`thinkback settings set reasoning.effort high`" in command("settings", "reasoning.effort", "high").err
+    assert "No such command 'foo'" in command("settings", "foo").err

@@ -68,7 +68,7 @@ class MemoryCare:
             self._bury()
         return removed.commits
 
-    def gc(self, older_than: int, *, dry_run: bool = False) -> Removed:
+    def gc(self, older_than: int, *, dry_run: bool = False, progress: Progress | None = None) -> Removed:
         """Remove commits that no branch reaches and that are older than that."""
         with self._log.lock:
             self._log.refuse_closed()

@@ -21,7 +21,23 @@ if TYPE_CHECKING:
     from thinkback.turn.effects import Effect
 
 
-@click.group("settings", invoke_without_command=True, short_help="List, read and write settings.")
+class _Settings(click.Group):
+    """Says what to type to somebody who gives a setting where a command is expected."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from thinkback.settings import KEYS
+
+        key, *value = args
+        if key in KEYS:
+            if value:
+                ctx.fail(f"{key} is a setting: `thinkback settings set {key} {value[0]}`")
+            ctx.fail(f"{key} is a setting: `thinkback settings get {key}`")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("settings", cls=_Settings, invoke_without_command=True, short_help="List, read and write settings.")
 @click.option(
     "--endpoint",
     metavar="ID",

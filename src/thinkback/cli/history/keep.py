@@ -30,8 +30,8 @@ def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None
     """
     from thinkback.drive.sync import now
 
-    with existing_log(db) as store:
-        removed = store.log.care.gc(now() - round(older_than * DAY), dry_run=dry_run)
+    with existing_log(db) as store, progress_line("looking" if dry_run else "removing") as progress:
+        removed = store.log.care.gc(now() - round(older_than * DAY), dry_run=dry_run, progress=progress)
     if as_json:
         terminal.print_json({"commits": removed.commits, "bytes": removed.bytes, "dry_run": dry_run})
         return
