@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -10,12 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import SOURCES
 from tests.servers.gateway.harness.standin import KEY
+from thinkback.servers.gateway.running.workers import send_signal
 
 
 class Served:
@@ -207,6 +210,21 @@ def test_a_worker_that_cannot_start_ends_all(serve: Serve) -> None:
 
     assert 2 == served.wait()
     assert 0 == served.port
+
+
+def test_a_signal_to_a_worker_that_just_ended_is_no_failure() -> None:
+    """Nor for who watches, while the loop has not heard of the end."""
+
+    async def ended() -> int | None:
+        worker = await asyncio.create_subprocess_exec(sys.executable, "-c", "", stdout=subprocess.DEVNULL)
+        with suppress(ChildProcessError):  # asyncio's own thread was first
+            os.waitpid(worker.pid, 0)  # the loop does not run meanwhile
+        heard = worker.returncode
+        send_signal(worker, signal.SIGTERM)
+        await worker.wait()
+        return heard
+
+    assert asyncio.run(ended()) is None
 
 
 def test_measures_are_those_of_all_workers(serve: Serve) -> None:

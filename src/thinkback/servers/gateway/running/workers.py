@@ -15,6 +15,7 @@ import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -95,13 +96,13 @@ class _Watch:
         reloads = self._reloads
         worker = self._workers[slot] = await self._spawn(slot)
         if self._stopping.is_set():
-            self._send_signal(worker, signal.SIGTERM)
+            send_signal(worker, signal.SIGTERM)
         assert worker.stdout is not None
         if await worker.stdout.readline() != READY:
             return False
         self._ready.add(slot)
         if reloads != self._reloads:
-            self._send_signal(worker, signal.SIGHUP)
+            send_signal(worker, signal.SIGHUP)
         return True
 
     async def _spawn(self, slot: int) -> Process:
@@ -144,12 +145,15 @@ class _Watch:
         self._reloads += 1
         # one that is only starting knows no signals yet, and is told once it serves
         for slot in self._ready:
-            self._send_signal(self._workers[slot], signal.SIGHUP)
+            send_signal(self._workers[slot], signal.SIGHUP)
 
     def _signal(self, number: int) -> None:
         for worker in self._workers.values():
-            self._send_signal(worker, number)
+            send_signal(worker, number)
 
-    def _send_signal(self, worker: Process, number: int) -> None:
-        if worker.returncode is None:
+
+def send_signal(worker: Process, number: int) -> None:
+    """Send it to a worker that may have ended, which the loop hears of a moment later."""
+    if worker.returncode is None:
+        with suppress(ProcessLookupError):
             os.kill(worker.pid, number)
