@@ -22,9 +22,12 @@ _NAMED = re.compile(rb"\n\nevent: [^\n]*\ndata: ")
 # A data line of any event; one space after the colon is not part of it, and without a colon there is no data in it.
 _DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
 
-
 # How an empty line behind a line begins, whatever ends them.
 _BLANKS = (b"\n\n", b"\n\r", b"\r\r")
+
+_WRITTEN = re.compile(rb".+?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
+DATA_LINE = re.compile(rb"^(data: ?)(.*?)(\r?)$", re.MULTILINE)
+"""In a written event: the name, the payload, and a CR that ends the line."""
 
 
 class Framer(Protocol):
@@ -103,6 +106,11 @@ class SseFramer:
         if b"data" not in block:  # comments and empty lines, perhaps a million of them
             return []
         return [data for event in block.split(b"\n\n") if b"data" in event and (data := _data_of(event))]
+
+
+def written_events(data: bytes) -> list[bytes]:
+    """The events in ``data`` as they were written, each with the empty line behind it: together they are ``data``."""
+    return _WRITTEN.findall(data)
 
 
 def _data_of(event: bytes) -> bytes:

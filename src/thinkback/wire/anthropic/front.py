@@ -17,7 +17,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.wire.anthropic.hiding import Hiding
 from thinkback.wire.anthropic.write_response import Writer, write_error, write_response
-from thinkback.wire.framing import last_event
+from thinkback.wire.framing import DATA_LINE, last_event, written_events
 from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, is_object
 from thinkback.wire.splicing import spliced
 
@@ -49,8 +49,6 @@ def _is_opaque(path: Sequence[bytes]) -> bool:
     return 1 < len(path) < 5 and path[-1] in _OPAQUE and tuple(path[:-1]) in _HOLDERS
 
 
-_EVENT = re.compile(rb".*?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
-_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
 _BEGINS = re.compile(rb'"type"\s*:\s*"thinking"')
 _MATTERS = (b"content_block_start", b"signature_delta", b"content_block_stop")
 _SIGNATURE = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":%b}\n\n'
@@ -71,7 +69,7 @@ class Signing:
             return data
         if not any(mark in data for mark in _MATTERS):
             return data
-        return b"".join(self._event(event) for event in _EVENT.findall(data))
+        return b"".join(self._event(event) for event in written_events(data))
 
     def document(self, data: bytes) -> bytes:
         """A whole message with a signature in each block that has none."""
@@ -95,8 +93,8 @@ class Signing:
         return msgspec.Raw(msgspec.json.encode(members))
 
     def _event(self, event: bytes) -> bytes:
-        said = _DATA.search(event) if any(mark in event for mark in _MATTERS) else None
-        body = _decoded(said.group(1)) if said is not None else {}
+        said = DATA_LINE.search(event) if any(mark in event for mark in _MATTERS) else None
+        body = _decoded(said.group(2)) if said is not None else {}
         index = body.get("index")
         if not isinstance(index, int):
             return event

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from thinkback.wire.framing import written_events
 from thinkback.wire.splicing import spliced
 
-_EVENT = re.compile(rb".+?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
 # Inside a text the quotation marks would be escaped.
 _DELTA = re.compile(rb'"type"\s*:\s*"thinking_delta"')
 _TEXTS = frozenset({(b"content", b"", b"thinking"), (b"content_block", b"thinking")})
@@ -24,7 +24,7 @@ class Hiding:
         """``data`` without what is added to a thinking text."""
         if b"thinking" not in data:
             return data
-        return b"".join(self.document(event) for event in _EVENT.findall(data) if not _DELTA.search(event))
+        return b"".join(self.document(event) for event in written_events(data) if not _DELTA.search(event))
 
     def document(self, data: bytes) -> bytes:
         """``data`` with empty thinking texts."""

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw
 
-_EVENT = re.compile(rb".+?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
-_DATA = re.compile(rb"^(data: ?)(.*?)(\r?)$", re.MULTILINE)
+from thinkback.wire.framing import DATA_LINE, written_events
+
 _THOUGHT = re.compile(rb'"thought"\s*:\s*true')
 _Members: TypeAlias = dict[str, Raw]
 _members = msgspec.json.Decoder(_Members)
@@ -27,7 +27,7 @@ class Hiding:
         """``data`` without thoughts, and without the events that bring nothing else."""
         if _THOUGHT.search(data) is None:
             return data
-        return b"".join(map(_event, _EVENT.findall(data)))
+        return b"".join(map(_event, written_events(data)))
 
     def document(self, data: bytes) -> bytes:
         """A whole response without thoughts."""
@@ -35,7 +35,7 @@ class Hiding:
 
 
 def _event(event: bytes) -> bytes:
-    found = _DATA.search(event)
+    found = DATA_LINE.search(event)
     if found is None:
         return event
     payload, says = _without(found[2])

@@ -13,11 +13,11 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw
 
+from thinkback.wire.framing import DATA_LINE, written_events
+
 _Members: TypeAlias = dict[str, Raw]
 _Change: TypeAlias = Callable[[_Members], _Members]
 
-_EVENT = re.compile(rb".+?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
-_DATA = re.compile(rb"^(data: ?)(.*?)(\r?)$", re.MULTILINE)
 _SUMMARY = re.compile(rb'"type"\s*:\s*"response\.reasoning_summary')
 _NUMBER = re.compile(rb'("sequence_number"\s*:\s*)([0-9]+)')
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -33,7 +33,7 @@ class Hiding:
 
     def events(self, data: bytes) -> bytes:
         """``data`` without the events of summaries."""
-        return b"".join(self._event(event) for event in _EVENT.findall(data))
+        return b"".join(self._event(event) for event in written_events(data))
 
     def document(self, data: bytes) -> bytes:
         """A whole response without summaries."""
@@ -44,7 +44,7 @@ class Hiding:
             self._gone += 1
             return b""
         if b'"summary"' in event:
-            event = _DATA.sub(lambda found: found[1] + _without(found[2], _payload) + found[3], event)
+            event = DATA_LINE.sub(lambda found: found[1] + _without(found[2], _payload) + found[3], event)
         if self._gone:
             event = _NUMBER.sub(lambda found: b"%b%d" % (found[1], int(found[2]) - self._gone), event, 1)
         return event
