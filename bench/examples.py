@@ -9,6 +9,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "examples"
 NAMES = tuple(sorted(file.stem for file in PLACE.glob("*.py")))
 _ENDPOINTS = (
-    ("deepseek", "deepseek", ""),
+    ("deepseek", "deepseek", 'auth = { env = ["DEEPSEEK_API_KEY"] }'),
     ("openai", "openai", 'dialect = "openai-responses"\npath = "/responses"'),
     ("anthropic", "anthropic", 'dialect = "anthropic"\npath = "/messages"'),
     ("gemini", "gemini", 'dialect = "gemini"\npath = "/models/{model}:generateContent"\nmodel_in_body = false'),
@@ -44,7 +45,9 @@ def run(python: str, names: Sequence[str], referee: Referee, directory: Path) ->
         "GOOGLE_GEMINI_BASE_URL": referee.base_url("gemini").removesuffix("/v1beta"),
     }
     paths = os.pathsep.join(map(str, (ROOT, ROOT / "src", ROOT / "referee" / "src")))
-    ours = {"THINKBACK_CONFIG_DIR": str(directory), "PYTHONPATH": paths}
+    paths = os.pathsep.join((paths, str(_installed(directory))))
+    ours = {"THINKBACK_CONFIG_DIR": str(directory), "PYTHONPATH": paths, "LLM_USER_PATH": str(directory)}
+    ours |= {"THINKBACK_DB": str(directory / "chats.db"), "THINKBACK_USAGE_LOG": str(directory / "usage.jsonl")}
     command = [python, "-m", "bench.examples", *names]
     done = subprocess.run(
         command, cwd=directory, env={**kept, **keys, **addresses, **ours}, capture_output=True, text=True, check=False
@@ -52,6 +55,17 @@ def run(python: str, names: Sequence[str], referee: Referee, directory: Path) ->
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout
+
+
+def _installed(directory: Path) -> Path:
+    """Where programs find the plugins that thinkback has for them, as if it were installed."""
+    told = directory / "site" / "thinkback-0.dist-info"
+    told.mkdir(parents=True)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: thinkback\nVersion: 0\n", encoding="utf-8")
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    lines = [line for name, rows in groups.items() for line in (f"[{name}]", *(f"{key} = {rows[key]}" for key in rows))]
+    (told / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    return told.parent
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 PINS = Path(__file__).parents[2] / "requirements" / "clients.txt"
-HOSTS = ("openai-agents", "pydantic-ai-slim")
+HOSTS = ("llm", "openai-agents", "pydantic-ai-slim")
 """The packages of the frameworks."""
 
 
