@@ -75,11 +75,12 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
     lines = []
     if rows:
         heading, *body = terminal.table([_HEADINGS, *rows], _RIGHT)
+        indent = terminal.SHORT_HASH + 2 if terminal.width() >= terminal.NARROW else 2
         lines.append(pen(heading, "dim"))
         for line, decision in zip(body, plan.decisions, strict=True):
             reported = f"; the provider reported: {decision.reported}" if decision.reported else ""
             lines.append(pen(line, _STYLES.get(decision.action, "green")))
-            lines.append(terminal.wrap(decision.reason + reported, terminal.SHORT_HASH + 2))
+            lines.append(terminal.wrap(decision.reason + reported, indent))
     else:
         lines.append("No earlier reasoning: nothing to decide.")
     told = [*_sums(plan), *_reported(plan), _tokens(plan), *_cached(plan), *map(control_line, plan.controls)]

@@ -34,6 +34,9 @@ from thinkback.session.transcripts.ink import table as table
 from thinkback.session.transcripts.ink import width as width
 from thinkback.session.transcripts.ink import wrap as wrap
 
+NARROW = 60
+"""Columns below which what belongs to a name stands under it instead of beside it."""
+
 BRANCHED = "another process continued this session too: the next commits go to branch {}"
 
 

@@ -90,3 +90,11 @@ def test_what_is_signed_in_to_without_a_key_is_said(command: Command) -> None:
     assert ("sigv4", "google", "azure") == tuple(by_id[id]["auth"] for id in ("bedrock", "vertex", "azure-openai"))
     assert (False, True) == (by_id["bedrock"]["key_needed"], by_id["deepseek"]["key_needed"])
     assert "key: AWS_BEARER_TOKEN_BEDROCK (not set: signs in to AWS)" in command("endpoints", "bedrock").out
+
+
+def test_a_narrow_terminal_breaks_no_words(inside: Inside) -> None:
+    """What a row says stands under its name, so that words have room."""
+    shown = inside("endpoints", "deepseek", COLUMNS="40").out
+
+    assert "  missing\n    placeholder,\n    thinking-off-for-this-turn\n" in shown
+    assert "reasoning_effort" in shown

@@ -156,6 +156,11 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
             continue
         if name == "source":
             value += "" if is_public(endpoint, rule) else NO_PAGE
+        if terminal.width() < terminal.NARROW:
+            terminal.out(f"  {pen(name, 'dim')}")
+            for told in rule_lines(value):
+                terminal.out(terminal.wrap(told, 4))
+            continue
         lines = [line for told in rule_lines(value) for line in terminal.wrap(told, 22).splitlines()]
         terminal.out(f"  {pen(terminal.pad(name, 20), 'dim')}{lines[0].lstrip()}")
         for line in lines[1:]:
