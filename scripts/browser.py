@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playw
 
 import thinkback
 from scripts.viewer_log import make
+from thinkback.servers.viewer import sharing
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
 from thinkback.session.store import SessionStore
@@ -37,6 +38,7 @@ ARGUMENTS = (
 SIZES = {"360": (360, 780), "1280": (1280, 860), "3840": (3840, 2160)}
 SCHEMES = ("light", "dark")
 FIRST_PAGE = 100_000
+RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 EVIL = "<img src=http://evil.test/x onerror=\"document.title='run'\"><script>document.title='run'</script>[x](data:1)"
 
 
@@ -145,7 +147,6 @@ def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
 def axe(browser: Browser, place: Place, state: Any) -> list[str]:
     """What axe-core's rules for WCAG 2.2 AA say of each page, everything on it unfolded."""
     faults = []
-    rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
     for scheme in SCHEMES:
         for width in (360, 1280):
             context = browser.new_context(
@@ -159,7 +160,7 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
                 page.goto(place.url + path)
                 page.add_script_tag(path=AXE)
                 page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-                found = page.evaluate(f"axe.run(document, {rules})")
+                found = page.evaluate(f"axe.run(document, {RULES})")
                 if len(found["passes"]) < 10:
                     faults.append(f"axe, {name}: its rules did not run")
                 faults += [
@@ -167,6 +168,54 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
                     for each in found["violations"]
                 ]
             context.close()
+    return faults
+
+
+def files(browser: Browser, place: Place, to: Path) -> list[str]:
+    """Sessions as files: opened from the disk without JavaScript, by axe-core's rules, and one of hostile texts."""
+    faults = []
+    for name, session, options in (
+        ("file", "primes", {"with_reasoning": True}),
+        ("file-plain", "card", {}),
+        ("file-evil", "evil", {"complete": True, "with_history": True}),
+        ("file-all", "", {"with_reasoning": True}),
+    ):
+        path = to / f"{name}.html"
+        sharing.export(place.store, path, session=session, **options)
+        url = path.resolve().as_uri()
+        for scheme in SCHEMES:
+            for size, (width, height) in SIZES.items():
+                window = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+                context = browser.new_context(**window, java_script_enabled=False)
+                page = context.new_page()
+                watch = Watch(page, url)
+                page.goto(url)
+                page.screenshot(path=to / f"{name}-{size}-{scheme}.png")
+                page.goto(f"{url}#why-1")
+                page.screenshot(path=to / f"{name}-why-{size}-{scheme}.png")
+                faults += [f"{name} at {size}, {scheme}: {fault}" for fault in watch.faults]
+                context.close()
+            faults += [f"{name}, {scheme}: {fault}" for fault in _judged(browser, url, scheme)]
+    print(f"a session as a file: {(to / 'file.html').stat().st_size:,} bytes")
+    return faults
+
+
+def _judged(browser: Browser, url: str, scheme: str) -> list[str]:
+    """What axe-core's rules say of a file; whether anything of it ran, or is wider than a small window."""
+    context = browser.new_context(viewport={"width": 360, "height": 780}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(url)
+    page.add_script_tag(path=AXE)
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    found = page.evaluate(f"axe.run(document, {RULES})")
+    faults = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}" for each in found["violations"]]
+    if len(found["passes"]) < 10:
+        faults.append("the rules of axe-core did not run")
+    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+        faults.append("it is wider than the window")
+    if page.title() == "run" or page.locator("main script, main style, main iframe").count():
+        faults.append("a hostile text took effect")
+    context.close()
     return faults
 
 
@@ -267,6 +316,10 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
     for name in ("elsewhere", "conversation"):
         page.goto(place.url + pages_of(place.store)[name])
         page.screenshot(path=ROOT / "docs" / f"viewer-{name}.png")
+    with tempfile.TemporaryDirectory() as home:
+        sharing.export(place.store, f"{home}/primes.html", session="primes", with_reasoning=True)
+        page.goto(f"{Path(home, 'primes.html').as_uri()}#why-1")
+        page.screenshot(path=ROOT / "docs" / "viewer-file.png")
     context.close()
 
 
@@ -300,7 +353,7 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--to", type=Path, default=ROOT / ".browser")
     options.add_argument("--docs", action="store_true", help="take the pictures of docs/viewer.md")
-    options.add_argument("--only", choices=("look", *CHECKS), help="one of the checks")
+    options.add_argument("--only", choices=("look", "files", *CHECKS), help="one of the checks")
     given = options.parse_args()
     for needed, how in ((Path(CHROMIUM), "apt-get install chromium"), (AXE, "npm install in scripts/browser")):
         if not needed.exists():
@@ -317,6 +370,7 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
             state = let_in(browser, place)
             faults = look(browser, place, state, given.to) if given.only in (None, "look") else []
+            faults += files(browser, place, given.to) if given.only in (None, "files") else []
             for name, check in CHECKS.items():
                 faults += check(browser, place, state) if given.only in (None, name) else []
             if given.docs:

@@ -103,9 +103,9 @@ class Leaving:
                 return msgspec.structs.replace(value, target=target, params="{}", basis="")
             case Repair():
                 endpoint = self._endpoint(value.endpoint)
-                return msgspec.structs.replace(value, refusal=self._blotted(value.refusal), endpoint=endpoint)
+                return msgspec.structs.replace(value, refusal=self.blotted(value.refusal), endpoint=endpoint)
             case TurnEnded():
-                return msgspec.structs.replace(value, reason=self._blotted(value.reason))
+                return msgspec.structs.replace(value, reason=self.blotted(value.reason))
             case Tools() | Usage() | Annotation() | Content() | Compaction() | BranchSummary() | Merge() | Erased():
                 return value
             case PermissionDecision():
@@ -156,10 +156,11 @@ class Leaving:
         return url if self._sharing.carriers and not any(account in url for account in self._accounts) else ""
 
     def _failure(self, failure: Failure) -> Failure:
-        message, upstream = self._blotted(failure.message), self._blotted(failure.upstream)
+        message, upstream = self.blotted(failure.message), self.blotted(failure.upstream)
         return msgspec.structs.replace(failure, message=message, upstream=upstream)
 
-    def _blotted(self, text: str) -> str:
+    def blotted(self, text: str) -> str:
+        """``text`` without the accounts and end users that were heard of."""
         # the longest first: one may be part of another
         for account in sorted(self._accounts, key=len, reverse=True):
             text = text.replace(account, _BLOTTED)

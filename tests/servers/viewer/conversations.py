@@ -72,6 +72,8 @@ ATTRIBUTES = {
 class Page(HTMLParser):
     """Reads a page and refuses what has no place in one: tags, attributes and addresses that templates do not write."""
 
+    tags: frozenset[str] = TAGS
+
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
@@ -84,7 +86,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Only what is known."""
-        assert tag in TAGS, tag
+        assert tag in self.tags, tag
         assert {name for name, _ in attrs} <= ATTRIBUTES, (tag, attrs)
         for name, value in attrs:
             if name in ("href", "action"):

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,13 @@ import click
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
 from thinkback.cli.progress import progress_line
-from thinkback.errors import FileTakenError
+from thinkback.errors import FileTakenError, install_hint
 from thinkback.formats.registry import MODULES
 
 if TYPE_CHECKING:
     from thinkback.session.exchange.exporting import Exported
     from thinkback.session.exchange.histories import Gap, Took
+    from thinkback.session.store import SessionStore
 
 FORMATS = ("jsonl", "markdown", "html", "parquet")
 
@@ -58,7 +60,8 @@ def export_command(
     """Write the log, or one session, to FILE (`-` is standard output) as JSON Lines, Markdown, HTML or Parquet.
 
     Reasoning, opaque values and accounts are left out unless an option includes them; hashes still verify. `thinkback
-    import` reads JSON Lines.
+    import` reads JSON Lines. HTML is one page as `thinkback view` has it, never with opaque values; without the
+    packages of the extra viewer it is a plainer one.
     """
     if family and not session:
         raise click.UsageError("--family goes with --session")
@@ -67,10 +70,11 @@ def export_command(
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
 
         refuse_taken(file, force)
+        write = _writer(store, form or ("html" if file.lower().endswith(".html") else ""))
 
         def export(with_reasoning: bool) -> Exported:
             with progress_line("exporting") as progress:
-                return store.export(
+                return write(
                     sys.stdout.buffer if file == "-" else file,
                     session=session,
                     family=family,
@@ -100,6 +104,18 @@ def export_command(
     elif file != "-":
         print_exported(done, file)
     tell_left_out(done)
+
+
+def _writer(store: SessionStore, form: str) -> Callable[..., Exported]:
+    """What writes ``form``: HTML as the viewer shows it, where what that needs is installed."""
+    if form != "html":
+        return store.export
+    try:
+        from thinkback.servers.viewer import sharing
+    except ImportError:
+        terminal.note(f"a plain page; for one as `thinkback view` has it, {install_hint('viewer')}")
+        return store.export
+    return partial(sharing.export, store)
 
 
 def refuse_taken(file: str, force: bool) -> None:

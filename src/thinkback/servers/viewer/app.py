@@ -277,7 +277,7 @@ def _looked_back(
         only=only,
         to=kept["to"],
         beside=kept["beside"],
-        mendings=looking_back.mendings(line, hash) if hash else [],
+        mendings=looking_back.mendings(line.commits, hash) if hash else [],
         messages=messages[-_MESSAGES:],
         left=max(0, len(messages) - _MESSAGES),
         rest=rest,

@@ -87,12 +87,12 @@ def view(line: Line, columns: Sequence[Column], only: str, at: int) -> View:
     return View(columns, tallies, rows, rows[(number - 1) * ROWS : number * ROWS], number, last)
 
 
-def mendings(line: Line, hash: str) -> list[Mending]:
+def mendings(commits: Sequence[Commit], hash: str) -> list[Mending]:
     """The refusals that led to the request ``hash``, or that it met."""
     found = []
     asked: Commit | None = None
     waiting: list[tuple[Repair, str]] = []
-    for commit in line.commits:
+    for commit in commits:
         if isinstance(commit.value, Repair):
             waiting.append((commit.value, asked.hash if asked is not None else ""))
         elif isinstance(commit.value, Request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,13 @@ STATIC = _HERE / "static"
 
 def page(name: str, **values: Any) -> bytes:
     """The template ``name`` filled in."""
-    written = _environment().get_template(name).render(now=time.time_ns() // 1000, **values)
-    return written.encode("utf-8", "backslashreplace")
+    return b"".join(pieces(name, **values))
+
+
+def pieces(name: str, **values: Any) -> Iterator[bytes]:
+    """The same a piece at a time."""
+    for piece in _environment().get_template(name).generate(now=time.time_ns() // 1000, **values):
+        yield piece.encode("utf-8", "backslashreplace")
 
 
 @cache
@@ -36,12 +42,13 @@ def _environment() -> Environment:
     )
     made.filters.update(
         {
-            "markdown": lambda value: text.markdown(text.clipped(value)),
-            "structured": lambda value: text.structured(text.clipped(value)),
-            "call": lambda value: text.call(text.clipped(value)),
+            "markdown": lambda value, most=text.LONGEST: text.markdown(text.clipped(value, most)),
+            "structured": lambda value, most=text.LONGEST: text.structured(text.clipped(value, most)),
+            "call": lambda value, most=text.LONGEST: text.call(text.clipped(value, most)),
             "as_json": text.as_json,
             "excerpt": text.excerpt,
             "clipped": text.clipped,
+            "pictures": text.pictures,
             "short": short,
             "iso": iso,
             "clock": readable,

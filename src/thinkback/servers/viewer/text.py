@@ -16,8 +16,11 @@ from typing import Any
 import nh3
 from markupsafe import Markup, escape
 
+from thinkback.model.blocks import Media
+from thinkback.model.commits import Message, Payload
 from thinkback.session.transcripts.ink import clean
 from thinkback.session.transcripts.markup import rendered
+from thinkback.session.transcripts.page import data_address
 
 LONGEST = 20_000
 """Characters of a block that a page of many shows; the block's own page has the rest."""
@@ -51,9 +54,17 @@ def shown(value: Any) -> Any:
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-@lru_cache(maxsize=512)
 def markdown(text: str) -> Markup:
-    """``text`` read as Markdown."""
+    """``text`` read as Markdown; what is not long is remembered."""
+    return _remembered(text) if len(text) <= LONGEST else _markdown(text)
+
+
+@lru_cache(maxsize=512)
+def _remembered(text: str) -> Markup:
+    return _markdown(text)
+
+
+def _markdown(text: str) -> Markup:
     written = nh3.clean(rendered(plain(text)), tags=_TAGS, attributes=_ATTRIBUTES, link_rel=None)
     return Markup(_visible(clean(written)))  # Markdown has names for characters, too
 
@@ -101,15 +112,22 @@ def call(arguments: str) -> Markup:
     return Markup("").join([*listed, *parts])
 
 
-def clipped(text: str, limit: int = LONGEST) -> str:
-    """The beginning of ``text``."""
-    return text if len(text) <= limit else text[:limit]
+def clipped(text: str, limit: int | None = LONGEST) -> str:
+    """The beginning of ``text``; all of it without a ``limit``."""
+    return text if limit is None or len(text) <= limit else text[:limit]
 
 
 def excerpt(text: str, limit: int = 320) -> str:
     """The first words of ``text``, on one line."""
     line = " ".join(plain(text[: limit * 4]).split())
     return line if len(line) <= limit else line[:limit].rstrip() + "…"
+
+
+def pictures(value: Payload) -> Iterator[tuple[str, str]]:
+    """The pictures that are in ``value`` itself: what each is called, and its address, which holds all of it."""
+    for part in value.parts if isinstance(value, Message) else (value,):
+        if isinstance(part, Media) and (address := data_address(part.media_type, part.data)):
+            yield part.name or part.media_type, address
 
 
 def highlighted(text: str, words: Sequence[str]) -> Markup:

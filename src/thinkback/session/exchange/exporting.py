@@ -179,7 +179,7 @@ def export(
     """Write sessions in a format, that of the file's ending if none is named. ``history``: with what edits and
     checkpoints replaced. ``time`` is now, microseconds UTC.
     """
-    wanted = format or _format_of(to)
+    wanted = format or format_of(to)
     if wanted not in FORMATS:
         raise NotFoundError(f"there is no format {wanted!r}", next_actions=(f"formats are {', '.join(FORMATS)}",))
     chosen = choose(log, session, family)
@@ -205,7 +205,7 @@ def export(
     return done
 
 
-def _format_of(to: Target) -> str:
+def format_of(to: Target) -> str:
     """The format that a file's ending names; a stream gets JSON Lines."""
     ending = Path(to).suffix.lower() if isinstance(to, str | os.PathLike) else ".jsonl"
     if ending not in ENDINGS:
@@ -228,7 +228,7 @@ def _transcripts(
     """What people read of each session: its current branch."""
     for each in chosen:
         info = each.info
-        line = _leaving(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done, meter)
+        line = as_shared(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done, meter)
         done.sessions += 1
         yield info, transcript(line, history)
 
@@ -268,13 +268,13 @@ def _rows(
             line = read_branch(log, each.info.id, tip)
             new = len(exchange.unwritten(line, written))
             shared = len(line) - new
-            told = [*map(leaving.commit, line[:shared]), *_leaving(line[shared:], leaving, done, meter)]
+            told = [*map(leaving.commit, line[:shared]), *as_shared(line[shared:], leaving, done, meter)]
             yield from rows(each.info, tip.name, told, told[shared:], history, whole)
         done.sessions += 1
 
 
-def _leaving(line: Sequence[Commit], leaving: Leaving, done: Exported, meter: Meter) -> list[Commit]:
-    """The commits as they leave, counted."""
+def as_shared(line: Sequence[Commit], leaving: Leaving, done: Exported, meter: Meter) -> list[Commit]:
+    """The commits of ``line`` as they leave, counted."""
     left = [leaving.commit(commit) for commit in meter.over(line)]
     for one, other in zip(line, left, strict=True):
         done.count(one, other)

@@ -49,6 +49,16 @@ def entry(said: TranscriptEntry) -> Iterator[str]:
     yield "</article>\n"
 
 
+def data_address(label: str, data: str) -> str:
+    """The address that holds the picture ``data`` (base64) whole; empty for what is no picture, or not there.
+
+    ``label`` begins with its media type.
+    """
+    if not (_IMAGE.fullmatch(label) and _BASE64.fullmatch(data)):
+        return ""
+    return f"data:{label.split()[0]};base64,{data}"
+
+
 def _time(time: int) -> str:
     return f'<time datetime="{iso(time)}">{readable(time)}</time>'
 
@@ -65,8 +75,8 @@ def _piece(piece: TranscriptPart, is_markdown: bool) -> Iterator[str]:
             yield f'<div class="said" dir="auto">{rendered(piece.text)}</div></details>\n'
         case "code":
             yield f"<h3>{label}</h3><pre>\n{text}</pre>\n"
-        case "media" if _IMAGE.fullmatch(piece.label) and _BASE64.fullmatch(piece.text):
-            yield f'<img alt="{label}" src="data:{_text(piece.label.split()[0])};base64,{piece.text}">\n'
+        case "media" if address := data_address(piece.label, piece.text):
+            yield f'<img alt="{label}" src="{address}">\n'
         case "media":
             where = text if ":" in piece.text[:8] else f"{len(piece.text)} characters"
             yield f"<p><em>{label} ({where})</em></p>\n"
