@@ -83,6 +83,7 @@ def pages_of(store: SessionStore) -> dict[str, str]:
         "held": f"/session/{card}/next",
         "tree": f"/session/{card}/tree",
         "block": f"/session/{primes}/block/{thought.hash}",
+        "numbers": "/numbers?days=0",
         "missing": "/session/none",
     }
 
@@ -174,14 +175,16 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
 def files(browser: Browser, place: Place, to: Path) -> list[str]:
     """Sessions as files: opened from the disk without JavaScript, by axe-core's rules, and one of hostile texts."""
     faults = []
-    for name, session, options in (
-        ("file", "primes", {"with_reasoning": True}),
-        ("file-plain", "card", {}),
-        ("file-evil", "evil", {"complete": True, "with_history": True}),
-        ("file-all", "", {"with_reasoning": True}),
+    for name, session, reasoning, complete in (
+        ("file", "primes", True, False),
+        ("file-plain", "card", False, False),
+        ("file-evil", "evil", False, True),
+        ("file-all", "", True, False),
     ):
         path = to / f"{name}.html"
-        sharing.export(place.store, path, session=session, **options)
+        sharing.export(
+            place.store, path, session=session, with_reasoning=reasoning, complete=complete, with_history=complete
+        )
         url = path.resolve().as_uri()
         for scheme in SCHEMES:
             for size, (width, height) in SIZES.items():

@@ -26,6 +26,7 @@ from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
+from thinkback.servers.viewer.numbers import DAYS, Figures
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing
@@ -53,6 +54,7 @@ class Viewer(NamedTuple):
     store: SessionStore
     listing: Listing
     lines: Lines
+    figures: Figures
 
     def session(self, request: Request) -> SessionInfo:
         """The session in the address, by its id."""
@@ -68,7 +70,7 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
     """The viewer of ``store``. Who may ask is for whoever serves it (``door.Door``) to check; streams end once
     ``is_over`` says that the server does.
     """
-    viewer = Viewer(store, Listing(store), Lines(store.log))
+    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store))
 
     def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
@@ -85,6 +87,7 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
     routes = [
         Route("/", shown(sessions)),
         Route("/search", shown(search)),
+        Route("/numbers", shown(numbers)),
         Route("/static/{name}", static),
         Route("/session/{session}", shown(conversation)),
         Route("/session/{session}/live", following(viewer, is_over)),
@@ -132,6 +135,22 @@ def search(viewer: Viewer, request: Request) -> Response:
     words = re.findall(r"[^\s\"]+", wanted)[:8]
     found = [(hit, infos.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
     return _html("search.html", wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
+
+
+def numbers(viewer: Viewer, request: Request) -> Response:
+    """What was used: by day, model, project and effort."""
+    days = _number(request, "days", 30)
+    model, project = (request.query_params.get(name, "") for name in ("model", "project"))
+    return _html(
+        "numbers.html",
+        report=viewer.figures.report(days, project, model),
+        named=viewer.figures.places,
+        days=days,
+        choices=DAYS,
+        model=model,
+        project=project,
+        link=_linked(days=str(days), model=model, project=project),
+    )
 
 
 def _fill(viewer: Viewer) -> bool:
@@ -414,6 +433,6 @@ def _linked(**kept: str) -> Callable[..., str]:
 
     def link(**more: object) -> str:
         query = {name: str(value) for name, value in {**kept, **more}.items() if value not in ("", None)}
-        return f"?{urlencode(query)}" if query else "?"
+        return f"?{urlencode(query, errors='replace')}" if query else "?"
 
     return link
