@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import re
@@ -12,13 +13,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.drive.servers import Asked, Server
-from tests.servers.gateway.harness.running import Reply, Running, running
+from tests.servers.gateway.harness.running import Reply, Running, read_until, running
 from thinkback.servers.gateway.access.keys import Terms, new_key
+from thinkback.servers.gateway.config.schema import Config, Logs
+from thinkback.servers.gateway.grant import Limits
+from thinkback.servers.gateway.http.app import App
+from thinkback.servers.gateway.running.wiring import open_behind
+from thinkback.servers.gateway.telemetry.logs import Log
+from thinkback.servers.gateway.telemetry.metrics import Metrics
 from thinkback.stores.gateway_state import open_gateway_state
 
 WIRING = "thinkback.servers.gateway.running.wiring:open_behind"
@@ -85,6 +93,7 @@ class House(NamedTuple):
     operators: Provider
     place: Path
     key: str
+    slow: str
 
     def asks(self, key: str = "", *more: Any, headers: Mapping[str, str] | None = None, model: str = MODEL) -> Reply:
         """A message with a credential of one's own."""
@@ -107,9 +116,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """One for all tests."""
     place = tmp_path_factory.mktemp("own")
     own, operators = Provider(), Provider()
-    secret, row = new_key(Terms(), 1, name="laptop")
+    (secret, row), (slow, rare) = (
+        new_key(Terms(limits=limits), 1, name=name) for name, limits in (("laptop", Limits()), ("slow", Limits(1)))
+    )
     office = open_gateway_state(place)
     office.keys.create(row)
+    office.keys.create(rare)
     office.close()
     keyed = place / "key"
     keyed.write_text(OPERATORS)
@@ -124,10 +136,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             "spare": {"targets": [{"upstream": "house", "model": MODEL}]},
         }
         logs = {"level": "info", "audit": str(place / "audit")}
-        with running(
-            WIRING, store={"path": str(place)}, upstreams=ups, models=models, logs=logs, routing={"breaker_failures": 1}
-        ) as gateway:
-            yield House(gateway, own, operators, place, secret)
+        tables: dict[str, Any] = {"routing": {"breaker_failures": 1}, "server": {"workers": 2}}
+        with running(WIRING, store={"path": str(place)}, upstreams=ups, models=models, logs=logs, **tables) as gateway:
+            yield House(gateway, own, operators, place, secret, slow)
 
 
 @pytest.fixture
@@ -321,3 +332,60 @@ def test_a_list_of_models_tells_nobody_a_credential_of_somebody_else(
         gateway = open.enter_context(running(WIRING, store={"path": str(tmp_path)}, upstreams=ups))
         assert 401 == gateway.ask("/v1/models", headers=shown, key=None).status
     assert asked == [name for name, provider in providers.items() if provider.asked]
+
+
+def test_a_minute_that_is_shared_is_counted_before_the_body(house: House) -> None:
+    """Who has no request left hears that before anything is read."""
+    assert 404 == house.asks(headers={"x-api-key": house.slow}, model="none").status
+    with house.gateway.connect() as connection:
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-api-key: {house.slow}\r\ncontent-length: 9\r\n\r\n"
+        connection.sendall(head.encode())
+        assert b"429" == read_until(connection, b"requests per minute").split()[1]
+
+
+def test_a_credential_stays_where_it_was_granted_for_while_the_configuration_changes(tmp_path: Path) -> None:
+    """With a key of the gateway's or without: what is read again between head and body sends it to nobody else."""
+    first, other = Provider(), Provider()
+
+    def config(provider: Provider) -> Config:
+        mine = {"endpoint": "anthropic", "base_url": f"{provider.server.url}/v1", "credentials": "client"}
+        tables = {
+            "store": {"path": str(tmp_path)},
+            "upstreams": {"mine": mine},
+            "routing": {"defaults": {"anthropic": "mine"}},
+        }
+        return msgspec.convert(tables, Config)
+
+    body = json.dumps({"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "Well?"}]}).encode()
+    secret, row = new_key(Terms(), 1)
+    office = open_gateway_state(tmp_path)
+    office.keys.create(row)
+    office.close()
+
+    async def asked(headers: Mapping[str, str]) -> int:
+        quiet = Log(Logs("error"), lambda line: None)
+        told: list[Any] = []
+        read: list[bytes] = []
+        behind = await open_behind(config(first), quiet, Metrics())
+        app = App(behind, config(first), log=quiet, metrics=Metrics())
+
+        async def receive() -> dict[str, Any]:
+            if read:
+                await asyncio.Event().wait()
+            read.append(body)
+            await behind.configure(config(other))
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        raw = [(name.encode(), value.encode()) for name, value in {**headers, "host": "localhost"}.items()]
+        scope = {"type": "http", "method": "POST", "path": "/v1/messages", "headers": raw, "client": ("10.0.0.9", 1)}
+        await app(scope, receive, send)
+        await behind.close()
+        return int(told[0]["status"])
+
+    with first.server, other.server:
+        for headers in ({"x-api-key": ALICE}, {"x-api-key": ALICE, "thinkback-key": secret}):
+            assert 503 == asyncio.run(asked(headers))
+    assert [] == other.asked

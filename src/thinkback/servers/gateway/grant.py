@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
+from thinkback.errors import SettingError
 from thinkback.proxy.retention import Recording
 
 PREFIX = "tb-"
 """How every key of a gateway begins."""
 KEY_HEADER = "thinkback-key"
 """Where a key stands beside a credential of the client's own."""
+_TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_TAKEN = ("gateway", "secret")
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,3 +58,16 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
 
 OPEN = Grant("open", name="no key is asked for")
 """Who asks on a gateway that asks for no key (loopback alone)."""
+
+
+def check_tenant(name: str) -> None:
+    """Raise ``SettingError`` unless ``name`` can be a tenant's everywhere: on SQLite it names a file."""
+    if _TENANT.fullmatch(name) is None or name in _TAKEN:
+        raise SettingError(
+            f"{name[:80]!r} cannot be the name of a tenant",
+            details={"tenant": name[:80]},
+            next_actions=(
+                "a tenant is named with small letters, digits, - and _, at most 63 of them",
+                *([f"{name} is the name of a file of the gateway's own"] if name in _TAKEN else []),
+            ),
+        )

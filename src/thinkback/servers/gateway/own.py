@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, SupportsBytes
 
 from thinkback.model.rule import Auth
+from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.grant import KEY_HEADER, PREFIX
 from thinkback.turn.credentials import Credentials
@@ -20,10 +21,15 @@ _SHORTEST_SECRET = 6
 
 
 class Own(NamedTuple):
-    """``shown`` are the headers with the credential, ``beside`` all that came with them, names in lower case."""
+    """``shown`` are the headers with the credential, ``beside`` all that came with them, names in lower case.
+
+    ``place`` is where it may go, found when its request begins: a configuration that is read again while the rest of
+    the request arrives changes nothing of that. ``None``: nowhere.
+    """
 
     shown: Mapping[str, str]
     beside: Mapping[str, str]
+    place: Route | None = None
 
     def __repr__(self) -> str:
         return f"<Own: {', '.join(self.shown)}>"
@@ -83,14 +89,31 @@ def own_of(headers: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> Ow
     return Own(theirs, headers) if theirs else None
 
 
-def nobody() -> Refused:
-    """Neither a key, nor a credential by which its provider names somebody."""
+def nobody(*, keys_alone: bool = False) -> Refused:
+    """Neither a key, nor a credential by which its provider names somebody; ``keys_alone``: the latter is no use."""
+    unless = "" if keys_alone else ", unless the provider's responses name an organisation"
     return Refused(
         401,
         "missing_key",
         f"who asks is not known: send a key of this gateway in the header {KEY_HEADER}, beside your own credential for "
-        "the provider, unless the provider's responses name an organisation",
+        f"the provider{unless}",
     )
+
+
+def not_listed(organisation: str) -> Refused:
+    """An organisation that the configuration does not let in."""
+    return Refused(
+        403,
+        "organisation_not_listed",
+        f"the organisation {organisation} of your credential is not one that this gateway serves: ask its operator, or "
+        f"send a key of this gateway in the header {KEY_HEADER}",
+        details={"organisation": organisation},
+    )
+
+
+def moved() -> Refused:
+    """The configuration was read again meanwhile, and the place that the credential was for is another one."""
+    return Refused(503, "reloaded", "the gateway's configuration changed meanwhile; retry", retry_after=1)
 
 
 def no_credential(upstream: str) -> Refused:

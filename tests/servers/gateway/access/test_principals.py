@@ -27,7 +27,7 @@ def own(key: str = "sk-one-two-three", **beside: str) -> Own:
     """What such a request shows."""
     found = own_of({"x-api-key": key, **{name.replace("_", "-"): value for name, value in beside.items()}}, {})
     assert found is not None
-    return found
+    return found._replace(place=ROUTE)
 
 
 class Provider:
@@ -36,6 +36,7 @@ class Provider:
     def __init__(self) -> None:
         self.status, self.named, self.now = 200, "org", 0.0
         self.after = ""
+        self.organisations: Mapping[str, str] | None = None
         self.asked: list[Mapping[str, str]] = []
         self.principals = Principals(self._ask, lambda: self.now)
 
@@ -46,9 +47,9 @@ class Provider:
         said = {"anthropic-organization-id": self.named, "retry-after": self.after}
         return self.status, {name: value for name, value in said.items() if value}
 
-    def admits(self, shown: Own | None = None, route: Route | None = ROUTE) -> Grant:
+    def admits(self, shown: Own | None = None) -> Grant:
         """The grant."""
-        admitting: Coroutine[Any, Any, Grant] = self.principals.admit(shown or own(), route, "full")
+        admitting: Coroutine[Any, Any, Grant] = self.principals.admit(shown or own(), "full", self.organisations)
         return asyncio.run(admitting)
 
     def refuses(self, shown: Own | None = None) -> tuple[int, str]:
@@ -114,7 +115,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_asks_without_a_place_or_a_credential() -> None:
     """Where no upstream takes any."""
     with pytest.raises(Refused, match="thinkback-key"):
-        Provider().admits(route=None)
+        Provider().admits(own()._replace(place=None))
 
 
 def test_what_goes_along_is_part_of_a_credential() -> None:
@@ -168,7 +169,7 @@ def test_a_provider_that_names_nobody_is_not_asked() -> None:
     provider = Provider()
     target = load_rulebook({}).target("deepseek", "deepseek-v4-pro", on="2026-11-22")
     with pytest.raises(Refused, match="thinkback-key"):
-        provider.admits(route=Route("d", EndpointConfig("m"), target, Nobody(), {}, {}, {}))
+        provider.admits(own()._replace(place=Route("d", EndpointConfig("m"), target, Nobody(), {}, {}, {})))
     assert [] == provider.asked
 
 
@@ -201,3 +202,25 @@ def test_a_key_of_the_gateway_is_no_credential_however_it_is_written(name: str, 
     if name == "authorization" and not value.lower().startswith("bearer"):
         value = f"Bearer {value}"
     assert own_of({name: value}, {}) is None
+
+
+def test_an_organisation_that_is_not_listed_stays_outside() -> None:
+    """A listed one has the tenant that stands beside it; what is listed counts from the next request on."""
+    provider = Provider()
+    assert "default" == provider.admits().tenant
+    provider.organisations = {"other": "team-b"}
+    assert [(403, "organisation_not_listed")] * 2 == [provider.refuses(), provider.refuses()]
+    with pytest.raises(Refused, match="the organisation org of your credential") as refused:
+        provider.admits()
+    assert {"organisation": "org"} == refused.value.details
+    provider.organisations = {"org": "team-a", "other": "team-b"}
+    assert "team-a" == provider.admits().tenant
+    assert 1 == len(provider.asked)
+
+
+def test_where_nobody_is_listed_nobody_is_asked() -> None:
+    """Then a key of the gateway is the only way in."""
+    provider = Provider()
+    provider.organisations = {}
+    assert (401, "missing_key") == provider.refuses()
+    assert [] == provider.asked

@@ -84,6 +84,17 @@ def test_a_check_reports_what_needs_a_person(inside: Inside, store: Path, monkey
     assert 7 == done.err.count("look at this: ")
 
 
+def test_a_place_that_strangers_may_use_needs_a_person(inside: Inside) -> None:
+    """Exit code 1, and the key that ends it."""
+    file = inside.place / "gateway.toml"
+    file.write_text('[server]\nhost = "0.0.0.0"\n[upstreams.c]\nendpoint = "anthropic"\ncredentials = "client"\n')
+    done = inside("gateway", "--check", "--store", str(inside.place / "none"), "--config", str(file))
+
+    assert 1 == done.code
+    assert "look at this: upstreams.c: other machines reach this gateway" in done.err
+    assert "upstreams.c.organisations lists who may" in done.err
+
+
 @pytest.mark.parametrize("wrong", ["another program's", "newer", "no file", "secret"])
 def test_a_check_fails_where_the_gateway_would_not_start(inside: Inside, store: Path, wrong: str) -> None:
     """A database that it cannot use, a place where it cannot write, a secret that others may read: exit code 2."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.errors import RuleFileError
 from thinkback.rules import load_rulebook
+from thinkback.servers.gateway.config.checking import open_to_strangers
 from thinkback.servers.gateway.config.reading import read_config
 from thinkback.servers.gateway.config.schema import Config, Server
 
@@ -213,3 +215,49 @@ def test_a_place_for_clients_credentials_has_none_of_its_own_and_is_one_of_its_d
         "upstreams.c.credentials: upstreams.b takes clients' credentials of the same dialect, openai-chat",
         "upstreams.d.credentials: bedrock takes no key that a client could send: use the gateway's own",
     ] == [line.strip() for line in str(caught.value).splitlines()[1:]]
+
+
+def test_organisations_are_of_clients_whom_the_provider_names() -> None:
+    """And their tenants have names that tenants can have."""
+    text = """
+        [upstreams.a]
+        endpoint = "anthropic"
+        organisations = { org = "default" }
+        [upstreams.b]
+        endpoint = "gemini"
+        credentials = "client"
+        organisations = { org = "default" }
+        [upstreams.c]
+        endpoint = "openai"
+        credentials = "client"
+        organisations = { org = "No Tenant", other = "team-1" }
+    """
+    with pytest.raises(RuleFileError) as caught:
+        read_config("gateway.toml", text, None, load_rulebook({}))
+
+    assert [
+        "upstreams.a.organisations: is for clients' own credentials: set credentials = client, or leave it out",
+        "upstreams.c.organisations.org: a tenant is named with small letters, digits, - and _, at most 63 of them",
+        "upstreams.b.organisations: responses of gemini name no organisation: its clients need keys of the gateway",
+    ] == [line.strip() for line in str(caught.value).splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("server", "upstream", "open"),
+    [
+        ({}, {}, []),
+        ({"allowed_hosts": ["localhost:1", "[::1]", "127.0.0.1"]}, {}, []),
+        ({"allowed_hosts": ["llm.example.net"]}, {}, ["mine"]),
+        ({"host": "0.0.0.0"}, {}, ["mine"]),
+        ({"host": "0.0.0.0"}, {"organisations": {}}, []),
+        ({"host": "0.0.0.0"}, {"organisations": {"org": "default"}}, []),
+        ({"host": "0.0.0.0"}, {"endpoint": "gemini"}, []),
+    ],
+)
+def test_a_place_that_strangers_may_use_is_known(
+    server: dict[str, object], upstream: dict[str, object], open: list[str]
+) -> None:
+    """Where other machines reach the gateway, by its address or by a proxy's name, and no list says who may come."""
+    mine = {"endpoint": "anthropic", "credentials": "client", **upstream}
+    config = msgspec.convert({"server": server, "upstreams": {"mine": mine}}, Config)
+    assert open == list(open_to_strangers(config, load_rulebook({})))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from thinkback.errors import SettingError, StoreError
@@ -52,8 +52,8 @@ class Standin:
             raise unknown(secret)
         return Grant("key-1", name="test")
 
-    @contextmanager
-    def entered(self, grant: Grant) -> Iterator[None]:
+    @asynccontextmanager
+    async def entered(self, grant: Grant) -> AsyncIterator[None]:
         yield
 
     async def respond(self, incoming: Incoming, sink: Sink) -> None:

@@ -81,7 +81,7 @@ def test_a_key_is_let_in_until_its_budget_is_spent(tmp_path: Path, monkeypatch: 
             [Client(), Client()],
         )
         for client in clients:
-            with behind.entered(grant):
+            async with behind.entered(grant):
                 await behind.respond(incoming, client)
         assert ["", "true"] == [client.headers.get("idempotent-replayed", "") for client in clients]
         with pytest.raises(Refused, match=r"10 reasoning tokens in all is spent \(10 used\)"):

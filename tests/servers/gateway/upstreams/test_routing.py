@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from thinkback.errors import CredentialError, NetworkError, NotFoundError
 from thinkback.model.blocks import Origin
 from thinkback.proxy.events import Route
-from thinkback.proxy.problems import problem_of
+from thinkback.proxy.problems import Refused, problem_of
 from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import OPEN, Grant
@@ -336,7 +336,8 @@ def test_two_credentials_of_one_key_are_two_accounts() -> None:
     found, grant = router(config(upstreams=upstreams)), Grant("k")
 
     def account(asked: str, front: str, **shown: str) -> tuple[str, bool]:
-        own = Own({"authorization": shown.pop("key")}, {name.replace("_", "-"): said for name, said in shown.items()})
+        beside = {name.replace("_", "-"): said for name, said in shown.items() if name != "key"}
+        own = Own({"authorization": shown["key"]}, beside, found.own_place(front))
         target = found.choose(asked, grant, front=front, own=own).current.target
         return target.account, target.account_known
 
@@ -347,3 +348,55 @@ def test_two_credentials_of_one_key_are_two_accounts() -> None:
     named = account("mine/gpt-5.4", "openai-responses", key="Bearer sk-another", openai_organization="org")
     assert ("org", True) == named
     assert ("own:k", False) == account("cloud/gemini-3-pro", "gemini", key="Bearer ya29.of-an-hour")
+
+
+CLIENTS = {
+    "mine": {"endpoint": "anthropic", "credentials": "client"},
+    "spare": {"endpoint": "deepseek", "key_env": "SECOND"},
+}
+
+
+@pytest.mark.parametrize("allow_catalogue", [True, False])
+def test_every_name_in_a_list_leads_to_whom_it_is_listed_for(allow_catalogue: bool) -> None:
+    """With the catalogue or without; a place for clients' own credentials is for clients of its dialect."""
+    models = {
+        "mine-too": {"targets": [{"upstream": "mine", "model": "claude-opus-4-6"}]},
+        "ours": {"targets": [{"upstream": "spare", "model": "m"}, {"upstream": "mine", "model": "m"}]},
+        "claude-*": {"targets": [{"upstream": "mine", "model": "claude-*"}]},
+    }
+    found = router(config(upstreams=CLIENTS, models=models, routing={"allow_catalogue": allow_catalogue}))
+    principal = Grant("own-1", upstream="mine", account="org")
+    for grant, front in ((principal, "anthropic"), (Grant("k"), "anthropic"), (Grant("k"), "openai-chat")):
+        names = found.names(grant, front)
+        assert names
+        own = Own({"x-api-key": "sk-own"}, {}, found.own_place(front))
+        led = {name: found.choose(name, grant, front=front, own=own).current for name in names}
+        wrong = [name for name, route in led.items() if not route.target.model or "mine/" in route.target.model]
+        assert [] == wrong
+        assert ("mine-too" in names, "mine" in {route.upstream for route in led.values()}) == (
+            (True, True) if front == "anthropic" else (False, False)
+        )
+    assert "claude-opus-4-6" in found.names(principal, "anthropic")
+    assert allow_catalogue == ("mine/claude-opus-4-6" in found.names(principal, "anthropic"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"base_url": "http://127.0.0.1:9/v1"},
+        {"proxy": "http://127.0.0.1:9"},
+        {"credentials": "gateway", "key_env": "SECOND"},
+    ],
+)
+def test_a_credential_goes_nowhere_but_where_it_was_granted_for(change: dict[str, str]) -> None:
+    """A configuration that is read again while a request arrives neither moves it, nor lets it spend another's."""
+    own = Own({"x-api-key": "sk-own"}, {}, router(config(upstreams=CLIENTS)).own_place("anthropic"))
+    later = router(config(upstreams={"mine": {**CLIENTS["mine"], **change}}))
+    principal = Grant("own-1", upstream="mine", account="org")
+    refused = NotFoundError if "key_env" in change else Refused
+    with pytest.raises(refused):
+        later.choose("mine/claude-opus-4-6", principal, front="anthropic", own=own)
+    if refused is Refused:
+        with pytest.raises(Refused, match="configuration changed") as told:
+            later.choose("mine/claude-opus-4-6", Grant("k"), front="anthropic", own=own)
+        assert 503 == told.value.status

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +17,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from thinkback.errors import SettingError, StoreError
+from thinkback.errors import StoreError
 from thinkback.model import canonical
 from thinkback.proxy.problems import Refused
 from thinkback.proxy.retention import Recording
 from thinkback.servers.gateway.access.audit import NO_AUDIT, Audit
-from thinkback.servers.gateway.grant import KEY_HEADER, OPEN, Budget, Grant, Limits
+from thinkback.servers.gateway.grant import KEY_HEADER, OPEN, Budget, Grant, Limits, check_tenant
 from thinkback.servers.gateway.grant import PREFIX as PREFIX
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback.stores.gateway_state.state import GatewayState
@@ -34,27 +33,12 @@ PATIENCE = 2.0
 """Seconds for which a database that may do without is waited for."""
 REMEMBERED = 20_000
 _LONGEST = 200
-_TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_TAKEN = ("gateway", "secret")
 _SHOWN = 4
 
 
 def new_secret() -> str:
     """A secret that nobody guesses: ``tb-`` and 32 random bytes."""
     return PREFIX + secrets.token_urlsafe(32)
-
-
-def check_tenant(name: str) -> None:
-    """Raise ``SettingError`` unless ``name`` can be a tenant's everywhere: on SQLite it names a file."""
-    if _TENANT.fullmatch(name) is None or name in _TAKEN:
-        raise SettingError(
-            f"{name[:80]!r} cannot be the name of a tenant",
-            details={"tenant": name[:80]},
-            next_actions=(
-                "a tenant is named with small letters, digits, - and _, at most 63 of them",
-                *([f"{name} is the name of a file of the gateway's own"] if name in _TAKEN else []),
-            ),
-        )
 
 
 def digest_of(secret: str) -> bytes:

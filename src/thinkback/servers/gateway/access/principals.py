@@ -22,7 +22,7 @@ from thinkback.proxy.events import Route
 from thinkback.proxy.problems import REFUSED, Refused
 from thinkback.proxy.retention import Recording
 from thinkback.servers.gateway.grant import Grant
-from thinkback.servers.gateway.own import Own, nobody
+from thinkback.servers.gateway.own import Own, nobody, not_listed
 from thinkback.wire.registry import front
 
 LIFE = 300.0
@@ -63,13 +63,20 @@ class Principals:
         self._nobodies: OrderedDict[bytes, _Known] = OrderedDict()
         self._asking: dict[bytes, asyncio.Task[_Known]] = {}
 
-    async def admit(self, own: Own | None, route: Route | None, recording: Recording) -> Grant:
-        """The grant of whoever shows ``own`` for the place of ``route``, which it leads to alone.
+    async def admit(
+        self, own: Own | None, recording: Recording, organisations: Mapping[str, str] | None = None
+    ) -> Grant:
+        """The grant of whoever shows ``own``: it leads to its place alone. ``organisations``: those that may come, each
+        with its tenant; ``None``: all.
 
-        Raises ``Refused``: 401 where the provider does not take it or names nobody, 503 where that is not to be known.
+        Raises ``Refused``: 401 where the provider does not take it or names nobody, 403 for an organisation that may
+        not come, 503 where that is not to be known.
         """
+        route = own.place if own is not None else None
         if own is None or route is None or not route.target.endpoint.auth.principal:
             raise nobody()
+        if organisations is not None and not organisations:
+            raise nobody(keys_alone=True)
         headers = own.headers(route.target.endpoint.auth)
         named = front(route.target.endpoint.dialect).headers
         known = await self._look_up(route, headers, {name: own.beside[name] for name in named if name in own.beside})
@@ -84,10 +91,13 @@ class Principals:
             )
         if not known.principal:
             raise nobody()
+        if organisations is not None and known.principal not in organisations:
+            raise not_listed(known.principal)
         who = "\n".join((route.upstream, route.target.base_url, known.principal))
         key = f"own-{hashlib.sha256(who.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
         return Grant(
             key,
+            organisations[known.principal] if organisations is not None else "default",
             name=key,
             recording=recording,
             settings=_NO_SETTINGS,

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 
 from thinkback.errors import CredentialError, ThinkbackError, install_hint
 from thinkback.rules import Rulebook
-from thinkback.servers.gateway.config.checking import is_loopback, quoted
+from thinkback.servers.gateway.config.checking import is_loopback, open_to_strangers, quoted
 from thinkback.servers.gateway.config.schema import Config, To, Upstream
 from thinkback.servers.gateway.running.places import state_place
 from thinkback.servers.gateway.secrets.secret import read_key, read_secret
-from thinkback.servers.gateway.upstreams.routing import place_of
+from thinkback.servers.gateway.upstreams.routing import authenticator_of, place_of
 from thinkback.session.config import keys
 
 
@@ -30,6 +30,16 @@ def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
         yield f"{name}: {_trouble(config, rulebook, to) or 'ready'}"
     if config.routing.allow_catalogue and not config.upstreams:
         yield from keyed(rulebook)
+
+
+def strangers(config: Config, rulebook: Rulebook) -> Iterator[str]:
+    """A line for each upstream that serves people whom the operator may not know."""
+    for name in open_to_strangers(config, rulebook):
+        path = f"upstreams.{quoted(name)}"
+        yield (
+            f"{path}: other machines reach this gateway, and whoever has an account at the provider may use it; "
+            f"{path}.organisations lists who may"
+        )
 
 
 def kept_in(config: Config) -> str:
@@ -81,11 +91,11 @@ def _places(config: Config) -> Iterator[tuple[str, To]]:
 def _trouble(config: Config, rulebook: Rulebook, to: To) -> str:
     """Why ``to`` cannot be asked, and what helps; empty where it can."""
     try:
-        place = place_of(config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream), to.model)
+        upstream = config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream)
+        place = place_of(upstream, to.model)
         if to.model:
             place.target(rulebook)
-        if to.upstream not in config.upstreams or config.upstreams[to.upstream].credentials == "gateway":
-            place.authenticator(rulebook)
+        authenticator_of(upstream, place, rulebook)
     except ThinkbackError as error:
         return "; ".join((error.message, *error.next_actions[:1]))
     return ""

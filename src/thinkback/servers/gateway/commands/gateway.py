@@ -96,7 +96,7 @@ def _check(start: Start, config: Config) -> int:
     """Say where the configuration leads and what is there: 2 where the gateway would not start, 1 where it would and
     something needs a person.
     """
-    from thinkback.servers.gateway.commands.advising import absent, describe
+    from thinkback.servers.gateway.commands.advising import absent, describe, strangers
     from thinkback.servers.gateway.commands.inspecting import ATTENTION, STOPS, Finding, inspect
     from thinkback.servers.gateway.running.places import NAME
     from thinkback.session.config import config_dir
@@ -105,6 +105,7 @@ def _check(start: Start, config: Config) -> int:
     findings = [Finding(STOPS, line) for line in absent(config)]
     found = "something that it names is not there" if findings else "nothing is wrong"
     if not findings:
+        findings += (Finding(ATTENTION, line) for line in strangers(config, user_rulebook()))
         findings += inspect(config)
         worst = max((finding.level for finding in findings), default=0)
         found = {STOPS: "the gateway would not start", ATTENTION: "something needs attention"}.get(worst, found)
@@ -139,7 +140,7 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve(start: Start, config: Config) -> int:
-    from thinkback.servers.gateway.commands.advising import kept_in, keyed
+    from thinkback.servers.gateway.commands.advising import kept_in, keyed, strangers
     from thinkback.servers.gateway.http.listening import address_of, bind
     from thinkback.servers.gateway.running import server, workers
     from thinkback.servers.gateway.upstreams.routing import without_key
@@ -149,6 +150,7 @@ def _serve(start: Start, config: Config) -> int:
     has_routes = config.upstreams or not config.routing.allow_catalogue
     endpoints = [] if has_routes else list(keyed(user_rulebook()))
     keyless = without_key(config, user_rulebook())
+    warnings = [f"look at this: {line}" for line in strangers(config, user_rulebook())]
     sock = bind(config.server)
     url = address_of(sock)
 
@@ -159,6 +161,8 @@ def _serve(start: Start, config: Config) -> int:
             click.echo(advice)
         for name, error in keyless.items():
             click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
+        for line in warnings:
+            click.echo(line, err=True)
         for line in (*endpoints, f"stores conversations in {kept}"):
             click.echo(completed(f"  {line}"))
 
@@ -175,7 +179,7 @@ def _check_keys(config: Config) -> str:
 
     if config.server.no_auth:
         return "Authentication is off: any local process can use the gateway."
-    if any(upstream.credentials == "client" for upstream in config.upstreams.values()):
+    if config.of_clients:
         return ""
     office = office_of(config)
     try:

@@ -15,6 +15,7 @@ from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.servers.gateway.config import naming
 from thinkback.servers.gateway.config.schema import Alias, Config, Server, Store, Upstream
+from thinkback.servers.gateway.grant import check_tenant
 from thinkback.settings.registry import PARAMS
 from thinkback.settings.values import flatten, parse, quote
 from thinkback.wire.registry import FRONTS
@@ -90,9 +91,7 @@ def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
 def _own(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
     """Two places that take clients' own credentials in one dialect: nobody could tell which a credential is for."""
     seen: dict[str, str] = {}
-    for name, upstream in config.upstreams.items():
-        if upstream.credentials != "client":
-            continue
+    for name, upstream in config.of_clients.items():
         try:
             endpoint = endpoint_of(upstream, rulebook)
         except ThinkbackError:  # reported with its own path
@@ -104,6 +103,20 @@ def _own(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
             other = f"upstreams.{quoted(seen[endpoint.dialect])}"
             yield Fault(where, "", f"{other} takes clients' credentials of the same dialect, {endpoint.dialect}")
         seen.setdefault(endpoint.dialect, name)
+        if upstream.organisations and not endpoint.auth.principal:
+            where = f"upstreams.{quoted(name)}.organisations"
+            yield Fault(
+                where, "", f"responses of {endpoint.id} name no organisation: its clients need keys of the gateway"
+            )
+
+
+def open_to_strangers(config: Config, rulebook: EndpointRows) -> Iterator[str]:
+    """The upstreams that serve everybody whom their provider knows, on a gateway that other machines reach."""
+    if not is_reached(config.server):
+        return
+    for name, upstream in config.of_clients.items():
+        if upstream.organisations is None and endpoint_of(upstream, rulebook).auth.principal:
+            yield name
 
 
 def endpoint_of(upstream: Upstream, rulebook: EndpointRows) -> Endpoint:
@@ -124,6 +137,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def is_reached(server: Server) -> bool:
+    """Whether other machines reach a gateway, by its address or through a proxy that speaks for it."""
+    names = (re.sub(r":\d+$", "", host) for host in server.allowed_hosts)
+    return not (is_loopback(server.host) and all(map(is_loopback, names)))
 
 
 def kind_of(value: object) -> str:
@@ -185,11 +204,20 @@ def _upstream(path: str, upstream: Upstream) -> Iterator[Fault]:
         yield Fault(f"{path}.key_file", "", "the key is in a variable or in a file: leave key_env out, or key_file")
     if upstream.key_env and not VARIABLE.fullmatch(upstream.key_env):
         yield Fault(f"{path}.key_env", "", "must be the name of an environment variable, never the key")
-    if upstream.credentials == "client":
+    if upstream.is_clients:
         named = [key for key in ("key_env", "key_file", "account") if getattr(upstream, key)]
         named += [f"headers.{quoted(name)}" for name in upstream.headers if name.lower() in CREDENTIALS]
         for key in named:
             yield Fault(f"{path}.{key}", "", "is the client's, with credentials = client: leave it out")
+    elif upstream.organisations is not None:
+        yield Fault(
+            f"{path}.organisations", "", "is for clients' own credentials: set credentials = client, or leave it out"
+        )
+    for organisation, tenant in (upstream.organisations or {}).items():
+        try:
+            check_tenant(tenant)
+        except SettingError as error:
+            yield Fault(f"{path}.organisations.{quoted(organisation)}", "", "; ".join(error.next_actions))
     for key, url in (("base_url", upstream.base_url), ("proxy", upstream.proxy)):
         try:
             if url:

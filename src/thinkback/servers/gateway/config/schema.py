@@ -81,6 +81,8 @@ class Upstream(msgspec.Struct, frozen=True):
     ``leaked_calls``: what becomes of calls that leak into reasoning, where the rule knows of it: they stay text, or are
     passed to the client as calls. ``settings`` hold for its requests where no alias says otherwise.
     ``credentials``: whose requests show: the gateway's own, or those of its client, who speaks its dialect.
+    ``organisations``: of clients without a key of the gateway, those that may come, as the provider names them, and the
+    tenant of each; ``None``: every one that the provider names.
     """
 
     endpoint: str = ""
@@ -94,6 +96,12 @@ class Upstream(msgspec.Struct, frozen=True):
     leaked_calls: Literal["text", "pass"] = "text"
     settings: Mapping[str, object] = {}
     credentials: Literal["gateway", "client"] = "gateway"
+    organisations: Mapping[str, str] | None = None
+
+    @property
+    def is_clients(self) -> bool:
+        """Whether each client shows a credential of its own there."""
+        return self.credentials == "client"
 
 
 class To(msgspec.Struct, frozen=True):
@@ -162,3 +170,8 @@ class Config(msgspec.Struct, frozen=True):
     recording: Records = Records()
     logs: Logs = Logs()
     telemetry: Telemetry = Telemetry()
+
+    @property
+    def of_clients(self) -> dict[str, Upstream]:
+        """The upstreams to which clients show credentials of their own."""
+        return {name: upstream for name, upstream in self.upstreams.items() if upstream.is_clients}

@@ -63,6 +63,13 @@ class RequestContext(NamedTuple):
     began: float
 
 
+class Admitted(NamedTuple):
+    """Who asks, and with which credential of its own."""
+
+    grant: Grant
+    own: Own | None
+
+
 class App:
     """The ASGI callable. ``configure`` exchanges what it serves by, for requests that come later."""
 
@@ -80,7 +87,7 @@ class App:
     def configure(self, behind: Behind, config: Config, metrics_key: str = "") -> None:
         """Serve requests that come from now on by these."""
         self._behind, self._config, self._metrics_key = behind, config, metrics_key
-        self._takes_own = any(each.credentials == "client" for each in config.upstreams.values())
+        self._takes_own = bool(config.of_clients)
         self._origins = Origins(config.server)
         self._spans = spans_of(config.telemetry)
 
@@ -185,16 +192,19 @@ class App:
         address, secret = client[0] if client else "", presented(asked.headers, asked.query)
         by_own = self._takes_own and not self._config.server.no_auth and not asked.headers.get(KEY_HEADER, "").strip()
         if by_own and not secret.startswith(PREFIX):
-            speaks = asked.route.front
-            if asked.route.page != "respond" and not front(speaks).address.header:
-                # a list of models that clients of several dialects ask for in the same words, with a bearer token
-                speaks, own = "", own if own is not None and [*own.shown] == ["authorization"] else None
-            return await self._behind.admit_own(own, speaks, address)
+            return await self._behind.admit_own(own, address)
         return await self._behind.admit(secret, address)
 
     def _own(self, asked: RequestContext) -> Own | None:
         """The client's own credential for a provider, where an upstream takes such ones. Raises ``Refused``."""
-        return own_of(asked.headers, asked.query) if self._takes_own else None
+        own = own_of(asked.headers, asked.query) if self._takes_own else None
+        if own is None:
+            return None
+        speaks = asked.route.front
+        if asked.route.page != "respond" and not front(speaks).address.header:
+            # a list of models that clients of several dialects ask for in the same words, with a bearer token
+            return own._replace(place=self._behind.own_place("")) if [*own.shown] == ["authorization"] else None
+        return own._replace(place=self._behind.own_place(speaks))
 
     async def _respond(
         self, scope: Mapping[str, Any], asked: RequestContext, receive: Receive, sink: ResponseSink
@@ -207,8 +217,15 @@ class App:
         kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
             raise Refused(415, "not_json", "send a request as JSON, with the header content-type: application/json")
+        async with self._behind.entered(grant):
+            await self._answer(scope, asked, receive, sink, Admitted(grant, own))
+
+    async def _answer(
+        self, scope: Mapping[str, Any], asked: RequestContext, receive: Receive, sink: ResponseSink, by: Admitted
+    ) -> None:
+        """Read the body, and let the engine answer."""
         server = self._config.server
-        with self._behind.entered(grant), self._holding() as hold:
+        with self._holding() as hold:
             body = await read_body(receive, asked.headers, server.max_body, server.body_timeout, hold)
             sink.body_read = True
             check_text(body)
@@ -217,12 +234,12 @@ class App:
                 asked.route.front,
                 body,
                 passed_on(scope["headers"]),
-                grant,
+                by.grant,
                 asked.id,
                 asked.route.model,
                 asked.route.streams,
                 asked.route.counts_only,
-                own,
+                by.own,
             )
             del body
             as_array = asked.route.streams and asked.query.get("alt") != ["sse"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
+from thinkback.proxy.events import Route
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.incoming import Incoming, Sink
@@ -27,15 +28,16 @@ class Behind(Protocol):
         """The grant of the key that was presented from ``address``; ``""`` is none. Raises ``Refused``."""
         ...
 
-    async def admit_own(self, own: Own | None, front: str, address: str) -> Grant:
-        """The grant of who shows a credential of its own, and no key, at ``front``; ``""`` where nothing tells that.
-
-        Raises ``Refused``.
-        """
+    async def admit_own(self, own: Own | None, address: str) -> Grant:
+        """The grant of who shows a credential of its own, and no key. Raises ``Refused``."""
         ...
 
-    def entered(self, grant: Grant) -> AbstractContextManager[None]:
-        """One request of ``grant`` while it is answered. Raises ``Refused`` where it is one too many."""
+    def own_place(self, front: str) -> Route | None:
+        """Where a client's own credential goes that is shown at ``front``; ``""`` where nothing tells that."""
+        ...
+
+    def entered(self, grant: Grant) -> AbstractAsyncContextManager[None]:
+        """One request of ``grant`` while it is read and answered. Raises ``Refused`` where it is one too many."""
         ...
 
     async def respond(self, incoming: Incoming, sink: Sink) -> None:

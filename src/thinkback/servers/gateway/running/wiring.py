@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from thinkback.errors import StoreError, ThinkbackError
+from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.audit import Audit
 from thinkback.servers.gateway.access.estimating import use_of
@@ -110,26 +111,32 @@ class Wired:
         await self._spending.check(grant)
         return grant
 
-    async def admit_own(self, own: Own | None, front: str, address: str) -> Grant:
-        """The grant of who shows a credential of its own at ``front``. Raises ``Refused``."""
-        engine = self._engine
+    def own_place(self, front: str) -> Route | None:
+        """Where a client's own credential goes that is shown at ``front``."""
+        return self._engine.router.own_place(front)
+
+    async def admit_own(self, own: Own | None, address: str) -> Grant:
+        """The grant of who shows a credential of its own. Raises ``Refused``."""
+        config = self._engine.config
+        upstream = config.upstreams.get(own.place.upstream) if own is not None and own.place is not None else None
+        listed = upstream.organisations if upstream is not None else None
         try:
-            return await engine.principals.admit(own, engine.router.own_place(front), engine.config.recording.mode)
+            return await self._engine.principals.admit(own, config.recording.mode, listed)
         except Refused as refused:
-            if refused.status == 401:
-                self._audit.refused(refused.code, address)
+            if refused.status in (401, 403):
+                self._audit.refused(refused.code, address, **refused.details)
             raise
 
-    @contextmanager
-    def entered(self, grant: Grant) -> Iterator[None]:
-        """One request of ``grant`` while it is answered."""
+    @asynccontextmanager
+    async def entered(self, grant: Grant) -> AsyncIterator[None]:
+        """One request of ``grant`` while it is read and answered."""
         with self._limiter.entered(grant):
+            if self._minutes is not None:
+                await self._minutes.enter(grant)
             yield
 
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request, and count what it used."""
-        if self._minutes is not None:
-            await self._minutes.enter(incoming.grant)
         try:
             await self._once.respond(incoming, sink, partial(respond, self._engine))
         finally:

@@ -26,15 +26,16 @@ from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.config import naming
-from thinkback.servers.gateway.config.checking import REFERENCE
+from thinkback.servers.gateway.config.checking import REFERENCE, endpoint_of
 from thinkback.servers.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.servers.gateway.grant import Grant
-from thinkback.servers.gateway.own import Own, OwnKey, no_credential
+from thinkback.servers.gateway.own import Own, OwnKey, moved, no_credential
 from thinkback.servers.gateway.secrets.secret import text_of
 from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.session.config import keys, today
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.settings.values import flatten
+from thinkback.turn.credentials import Authenticator
 from thinkback.wire.registry import FRONTS
 from thinkback.wire.registry import front as front_of
 
@@ -49,10 +50,9 @@ _UNMARKED = tuple(name for name in FRONTS if not front_of(name).address.header)
 
 
 class _Asker(NamedTuple):
-    """Who asks, in which dialect, with which credential of its own."""
+    """Who asks, with which credential of its own."""
 
     grant: Grant
-    front: str
     own: Own | None
 
 
@@ -125,6 +125,7 @@ class Router:
     ) -> None:
         routing = config.routing
         self._config = config
+        self._of_clients = config.of_clients
         self._rulebook = rulebook
         self._chance = chance
         self._day = day
@@ -146,7 +147,7 @@ class Router:
         """The places for a model that is ``asked`` for at ``front``.
 
         ``origins``: who minted what the history carries, oldest first. ``own`` is the client's own credential, which
-        goes to the upstream that takes such ones in the client's dialect, and to no other.
+        goes to the place that it was bound to when its request began, and to no other.
 
         Raises ``NotFoundError`` for a name that there is not, or not for this key; ``CredentialError`` where no place
         has a key; ``Refused`` for a place that the client has to show a credential for; ``NetworkError`` with
@@ -154,7 +155,7 @@ class Router:
         """
         if not model_matches(asked, grant.models):
             raise _unknown(asked)
-        routes = self._resolved(asked, self._candidates(asked, front, grant), _Asker(grant, front, own))
+        routes = self._resolved(asked, self._candidates(asked, front, grant), _Asker(grant, own))
         return Choice(_affine(routes, origins, end_user), self.breakers)
 
     def own_place(self, front: str) -> Route | None:
@@ -164,29 +165,31 @@ class Router:
         of two, the credential of one would go to the other.
         """
         fronts = (front,) if front else _UNMARKED
-        places = (name for name, upstream in self._config.upstreams.items() if upstream.credentials == "client")
-        routes = (self._route("", To(name, _ANY)) for name in places)
+        routes = (self._route("", To(name, _ANY)) for name in self._of_clients)
         found = [route for route in routes if route.target.endpoint.dialect in fronts]
         return found[0] if found and (front or len(found) == 1) else None
 
     def names(self, grant: Grant, front: str = "") -> list[str]:
         """What ``grant`` may ask for by name at ``front``: aliases, and models of the catalogue."""
-        if grant.upstream:
-            aliases = (name for name in self._config.models if naming.STAR not in name)
-            leading = [name for name in aliases if self.may_ask(name, grant, front)]
-            return [*leading, *(f"{grant.upstream}/{model}" for model in self._models_of(grant.upstream))]
-        found = dict.fromkeys((*self._aliases(), *self._catalogue(front)))
-        return [name for name in found if model_matches(name, grant.models)]
+        usual = grant.upstream or self._config.routing.defaults.get(front, "")
+        found = dict.fromkeys((*self._aliases(), *self._catalogue(usual)))
+        return [name for name in found if self.may_ask(name, grant, front)]
 
     def may_ask(self, asked: str, grant: Grant, front: str) -> bool:
         """Whether the name leads anywhere."""
+        if not model_matches(asked, grant.models):
+            return False
         try:
-            found = self._candidates(asked, front, grant)
+            return any(self._is_open(to.upstream, grant, front) for _, to in self._candidates(asked, front, grant))
         except NotFoundError:
             return False
-        if grant.upstream and all(to.upstream != grant.upstream for _, to in found):
-            return False
-        return model_matches(asked, grant.models) and bool(found)
+
+    def _is_open(self, name: str, grant: Grant, front: str) -> bool:
+        """Whether requests of ``grant`` at ``front`` can go to that upstream."""
+        if name not in self._of_clients:
+            return not grant.upstream
+        fronts = _UNMARKED if front in _UNMARKED else (front,)
+        return grant.upstream in ("", name) and self._endpoint_of(name).dialect in fronts
 
     def _aliases(self) -> Iterator[str]:
         for name, alias in self._config.models.items():
@@ -197,10 +200,10 @@ class Router:
                 models = self._models_of(to.upstream)
                 yield from filter(None, (naming.asked_for(name, to, model) for model in models))
 
-    def _catalogue(self, front: str) -> Iterator[str]:
-        routing = self._config.routing
-        yield from self._models_of(routing.defaults.get(front, ""))
-        for upstream in (*self._config.upstreams, *self._keyed()) if routing.allow_catalogue else ():
+    def _catalogue(self, usual: str) -> Iterator[str]:
+        allowed = self._config.routing.allow_catalogue
+        yield from self._models_of(usual)
+        for upstream in (*self._config.upstreams, *self._keyed()) if allowed else ():
             yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
 
     def _keyed(self) -> Iterator[str]:
@@ -224,13 +227,11 @@ class Router:
             return []
         targets = (to for alias in self._config.models.values() for to in alias.targets if to.upstream == upstream)
         used = (to.model for to in targets if naming.STAR not in to.model)
-        return list(dict.fromkeys((*used, *self._rulebook.served(self._endpoint_of(upstream)))))
+        return list(dict.fromkeys((*used, *self._rulebook.served(self._endpoint_of(upstream).id))))
 
-    def _endpoint_of(self, upstream: str) -> str:
-        """The id of the endpoint that an upstream is; of one that has an address alone, what is known to be there."""
-        place = self._config.upstreams.get(upstream, Upstream(endpoint=upstream))
-        known = self._rulebook
-        return (known.endpoint(place.endpoint) if place.endpoint else known.endpoint_for_url(place.base_url)).id
+    def _endpoint_of(self, upstream: str) -> Endpoint:
+        """The endpoint that an upstream is; of one that has an address alone, what is known to be there."""
+        return endpoint_of(self._config.upstreams.get(upstream, Upstream(endpoint=upstream)), self._rulebook)
 
     def _candidates(self, asked: str, front: str, grant: Grant) -> list[tuple[str, To]]:
         """(alias, target) in the order of preference."""
@@ -287,13 +288,16 @@ class Router:
 
     def _for(self, asker: _Asker, route: Route, asked: str) -> Route:
         """``route`` as it is for who asks: a client's own credential is put on for this request alone."""
-        grant, upstream = asker.grant, self._config.upstreams.get(route.upstream)
-        if grant.upstream and grant.upstream != route.upstream:
+        grant, place = asker.grant, asker.own.place if asker.own is not None else None
+        is_clients = route.upstream in self._of_clients
+        if grant.upstream and not (is_clients and grant.upstream == route.upstream):
             raise _unknown(asked)  # every other one spends what is not theirs
-        if upstream is None or upstream.credentials != "client":
+        if not is_clients:
             return route
-        if asker.own is None or route.target.endpoint.dialect != asker.front:
+        if asker.own is None or place is None or place.target.endpoint.dialect != route.target.endpoint.dialect:
             raise no_credential(route.upstream)
+        if _address(place) != _address(route):
+            raise moved()
         account, known = (grant.account, True) if grant.account else _account(asker.own, route, grant.key)
         return msgspec.structs.replace(
             route,
@@ -327,13 +331,18 @@ class Router:
             upstream=to.upstream,
             place=place,
             target=place.target(rulebook),
-            authenticator=NO_CREDENTIALS if upstream.credentials == "client" else place.authenticator(rulebook),
+            authenticator=authenticator_of(upstream, place, rulebook),
             settings=_settings(upstream, self._config.models[alias]) if alias else upstream.settings,
             streaming=place.headers(rulebook, streams=True),
             whole=place.headers(rulebook, streams=False),
             leaked_calls=upstream.leaked_calls,
             passes_stored=upstream.stored == "pass",
         )
+
+
+def _address(route: Route) -> tuple[str, str, str | None]:
+    """Where a request goes, and by which way."""
+    return route.upstream, route.target.base_url, route.place.proxy
 
 
 def _account(own: Own, route: Route, key: str) -> tuple[str, bool]:
@@ -363,18 +372,21 @@ def place_of(upstream: Upstream, model: str) -> EndpointConfig:
             for name, value in upstream.headers.items()
         },
         proxy=upstream.proxy or None,
-        account=_ANY if upstream.credentials == "client" else upstream.account,
+        account=_ANY if upstream.is_clients else upstream.account,
     )
+
+
+def authenticator_of(upstream: Upstream, place: EndpointConfig, rulebook: Rulebook) -> Authenticator:
+    """Who authenticates requests to ``place``: nobody yet where that is for its client. Raises ``CredentialError``."""
+    return NO_CREDENTIALS if upstream.is_clients else place.authenticator(rulebook)
 
 
 def without_key(config: Config, rulebook: Rulebook) -> dict[str, CredentialError]:
     """The upstreams of ``config`` that cannot be asked for want of a key, by name, with what is missing."""
     found: dict[str, CredentialError] = {}
     for name, upstream in config.upstreams.items():
-        if upstream.credentials == "client":
-            continue
         try:
-            place_of(upstream, "").authenticator(rulebook)
+            authenticator_of(upstream, place_of(upstream, ""), rulebook)
         except CredentialError as error:
             found[name] = error
         except ThinkbackError:  # what else is wrong with it is told where it is asked
