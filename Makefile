@@ -232,10 +232,11 @@ histories: venv ## what real coding agents stored, imported and compared with wh
 programs: venv .venv-clients/.ready ## programs at the referee, without the transport and with it; kept in docs/programs.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.programs
 
+# the SDKs of providers leave connections to the garbage collector, which is no fault of an adapter
 ADAPTERS ?= tests/adapters --ignore=tests/adapters/transport
 
 adapters: venv .venv-clients/.ready ## the adapters of frameworks, with the packages of these; none may be left out
-	@THINKBACK_ADAPTERS=1 .venv-clients/bin/python -m pytest -q $(ADAPTERS)
+	@THINKBACK_ADAPTERS=1 .venv-clients/bin/python -m pytest -q -W ignore::ResourceWarning $(ADAPTERS)
 
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
