@@ -312,6 +312,36 @@ def grows(browser: Browser, place: Place, state: Any) -> list[str]:
     return [fault for fault in watch.faults if "ERR_INTERNET_DISCONNECTED" not in fault]
 
 
+def typed(browser: Browser, place: Place, state: Any) -> list[str]:
+    """What is typed is answered at once, in the list, and the list is moved in by keys."""
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    watch = Watch(page, place.url)
+    page.goto(place.url)
+    page.keyboard.press("/")
+    page.keyboard.type("isqrt")
+    page.locator("mark", has_text="isqrt").first.wait_for()
+    if "q=isqrt" not in page.url or page.locator(".sessions tbody tr").count() != 1:
+        watch.faults.append("typed: the list is not that of the words")
+    page.goto(place.url)
+    for keys in ("jjk", "G", "gj"):
+        page.keyboard.type(keys)
+    rows = page.locator(".sessions tbody tr")
+    if page.locator(":focus").inner_text() != rows.nth(1).locator("a").first.inner_text():
+        watch.faults.append("keys: j does not lead to the next session")
+    page.keyboard.press("l")
+    page.wait_for_url("**/session/**")
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    page.wait_for_url(f"{place.url}/")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    context.close()
+    return watch.faults
+
+
 def illustrate(browser: Browser, place: Place, state: Any) -> None:
     """The pictures of docs/viewer.md."""
     context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
@@ -348,6 +378,7 @@ CHECKS = {
     "hostile": hostile,
     "weight": weight,
     "grows": grows,
+    "typed": typed,
 }
 
 

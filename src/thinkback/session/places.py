@@ -6,9 +6,10 @@ Promises: what forked from a session is of its project and program, where it say
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from thinkback.log.protocol import About, Store
+from thinkback.log.protocol import About, SessionInfo, Store, Summary
 from thinkback.settings.registry import TITLE
 
 OWN = "thinkback"
@@ -32,19 +33,28 @@ NOWHERE = Place()
 
 def places(log: Store) -> dict[str, Place]:
     """Those of all sessions, by their ids."""
-    summaries = log.summaries()
+    return places_of(log.list_sessions(), log.summaries())
+
+
+def places_of(infos: Iterable[SessionInfo], summaries: Mapping[str, Summary]) -> dict[str, Place]:
+    """The same, of what was read."""
     found: dict[str, Place] = {}
-    for info in sorted(log.list_sessions(), key=lambda info: info.created):
-        above = found.get(info.parent, NOWHERE)
-        about, title = About(), ""
-        if info.id in summaries:
-            about, title = summaries[info.id].about, summaries[info.id].tally.title
-        title = info.settings.get(TITLE) or title or info.purpose
-        is_imported = above.is_imported or bool(about.sources)
+    for info in sorted(infos, key=lambda info: info.created):
+        above, summary = found.get(info.parent, NOWHERE), summaries.get(info.id)
+        about = summary.about if summary is not None else About()
         found[info.id] = Place(
-            info.name, about.program or above.program, about.project or above.project, title, is_imported
+            info.name,
+            about.program or above.program,
+            about.project or above.project,
+            title_of(info, summary),
+            above.is_imported or bool(about.sources),
         )
     return found
+
+
+def title_of(info: SessionInfo, summary: Summary | None) -> str:
+    """What a session is called: as somebody said, else by the first words in it."""
+    return info.settings.get(TITLE) or (summary.tally.title if summary is not None else "") or info.purpose
 
 
 def day_of(microseconds: int) -> str:

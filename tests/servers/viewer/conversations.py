@@ -12,7 +12,7 @@ from thinkback.session.store import SessionStore
 
 VOID = frozenset({"meta", "link", "input", "br", "hr", "rect", "path", "circle", "line"})
 TAGS = VOID | {
-    "script",
+    *("script", "dialog", "kbd"),
     *("html", "head", "title", "body", "a", "header", "nav", "main", "span", "h1", "h2", "h3", "h4", "h5", "h6"),
     *("form", "label", "div", "button", "p", "table", "thead", "tbody", "tr", "th", "td", "time", "svg", "article"),
     *(
@@ -82,7 +82,19 @@ ATTRIBUTES = {
         "start",
     ),
     *("open", "checked", "selected", "list", "x", "y", "r", "cx", "cy", "fill", "d", "aria-label", "aria-current"),
-    *("src", "defer", "aria-labelledby", "aria-describedby", "aria-hidden", "download", "text-anchor", "transform"),
+    *(
+        "src",
+        "defer",
+        "data-up",
+        "data-typed",
+        "method",
+        "aria-labelledby",
+        "aria-describedby",
+        "aria-hidden",
+        "download",
+        "text-anchor",
+        "transform",
+    ),
 }
 
 

@@ -68,6 +68,44 @@ def test_a_hundred_and_twenty_sessions_are_found_by_words_a_page_at_a_time(
     assert "1 of 120 sessions" in page(client, "/?q=SESSION-77").text
 
 
+def test_sessions_are_found_by_what_was_said_and_thought_in_them(store: SessionStore, client: TestClient) -> None:
+    """Beside those of that title; the words are marked, each place leads there; what is typed gets the list alone."""
+    info = asked(store, "sky", "Why is the sky blue?")
+    answered(store, "sky", ThinkingBlock("Rayleigh <b>scattering</b>."), Text("It scatters."))
+    asked(store, "rayleigh", "Who was he?")
+    asked(store, "sea")
+    thought = next(commit for commit in store.commits("sky") if commit.kind == "reasoning")
+    answer = client.get("/?q=rayleigh").text
+    found, typed = Page(answer), client.get("/?q=rayleigh&part=1").text
+
+    assert "2 of 3 sessions" in found.text
+    assert "<mark>Rayleigh</mark> &lt;b&gt;" in answer
+    assert f"/session/{info.id}/commit/{thought.hash}" in found.links
+    assert (True, False) == ("Who was he?" in typed, "<html" in typed)
+    assert typed.strip() in answer
+
+
+def test_sessions_are_narrowed_by_what_they_are_of(store: SessionStore, client: TestClient) -> None:
+    """Program, project, model and day, with how many there are; a fork is of its session's project."""
+    info = asked(store, "sky")
+    answered(store, "sky", Text("It scatters."))
+    store.log.describe(info.id, About("codex", "weather"))
+    fork = store.session("sky", endpoint="deepseek", model="m").branches.fork("fork-of-sky").name
+    asked(store, "sea", time=200_000_000_000_000)
+    everything = page(client, "/").text
+
+    for word in ("codex (2)", "thinkback (1)", "weather (2)", "1976-05-03 (1)"):
+        assert word in everything
+    for query, names in (
+        ("project=weather", {"sky", fork}),
+        ("day=1976-05-03", {"sea"}),
+        ("program=codex&q=why", {"sky"}),
+    ):
+        rows = page(client, f"/?{query}").links
+        there = {name for name in ("sky", "sea", fork) if f"/session/{store.find(name).id}" in rows}
+        assert names == there
+
+
 def test_a_list_is_read_once_in_some_seconds(store: SessionStore) -> None:
     """However often a page is asked for; then anew."""
     now = [0.0]

@@ -24,7 +24,7 @@ from thinkback.cli.options import (
 )
 from thinkback.cli.progress import progress_line
 from thinkback.errors import NotFoundError
-from thinkback.settings.registry import TITLE
+from thinkback.session.places import title_of
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo, Summary
@@ -105,11 +105,6 @@ def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
     terminal.out(terminal.pen(sys.stdout)(first, "dim"))
     for line in lines:
         terminal.out(line)
-
-
-def title_of(info: SessionInfo, summary: Summary | None) -> str:
-    """What a session is called: as somebody said, else by the first words in it."""
-    return info.settings.get(TITLE) or (summary.tally.title if summary is not None else "") or info.purpose
 
 
 def place_of(info: SessionInfo, summary: Summary | None) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
-from thinkback.log.protocol import Query, SessionInfo
+from thinkback.log.protocol import Hit, Query, SessionInfo
 from thinkback.model.commits import Commit
 from thinkback.model.curation import curate
 from thinkback.servers.viewer import looking_back, text
@@ -29,7 +30,7 @@ from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
 from thinkback.servers.viewer.numbers import DAYS, Figures
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
-from thinkback.servers.viewer.sessions import Listing
+from thinkback.servers.viewer.sessions import Listing, Wanted
 from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import costs
@@ -42,10 +43,20 @@ _CHARACTERS = 300_000
 _HITS = 50
 _MESSAGES = 60
 """Messages of a request that its page lays out."""
-_FILLING = 2.0
+_FILLING, _TYPING = 2.0, 0.2
+"""Seconds for the index of words: of a search, and of one that is not finished."""
+_SAID, _SHOWN = 200, 2
+"""Places that are looked for in all sessions, and that stand with each."""
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
 _STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+
+
+class Found(NamedTuple):
+    """A place where words were said or thought, with the words marked."""
+
+    hit: Hit
+    excerpt: Markup
 
 
 class Viewer(NamedTuple):
@@ -88,6 +99,7 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
         Route("/", shown(sessions)),
         Route("/search", shown(search)),
         Route("/numbers", shown(numbers)),
+        Route("/keys", lambda _: _html("keys.html")),
         Route("/static/{name}", static),
         Route("/session/{session}", shown(conversation)),
         Route("/session/{session}/live", following(viewer, is_over)),
@@ -119,22 +131,55 @@ def static(request: Request) -> Response:
 
 
 def sessions(viewer: Viewer, request: Request) -> Response:
-    """The list of sessions."""
-    wanted = request.query_params.get("q", "").strip()
-    listed = viewer.listing.page(wanted, _number(request, "page", 1))
-    return _html("sessions.html", wanted=wanted, listed=listed, link=_linked(q=wanted))
+    """The list of sessions: all, or those that are wanted, with the places where the words were said and thought."""
+    given = {name: request.query_params.get(name, "").strip() for name in ("q", *Wanted._fields[1:])}
+    wanted = Wanted(*given.values())
+    partly, found = _said(viewer, wanted, bool(request.query_params.get("part")))
+    listed = viewer.listing.page(wanted, _number(request, "page", 1), found)
+    name = "list.html" if request.query_params.get("part") else "sessions.html"
+    words = _words(wanted.text)
+    return _html(
+        name, wanted=wanted, listed=listed, found=found, words=words, partly=partly, link=_linked(**given), most=_HITS
+    )
+
+
+def _words(text: str) -> list[str]:
+    """What is marked where it is found."""
+    return re.findall(r"[^\s\"]+", text)[:8]
+
+
+def _said(viewer: Viewer, wanted: Wanted, is_typed: bool) -> tuple[bool, dict[str, list[Found]]]:
+    """Whether the index lags behind, and the places of the words by session, the newest; while somebody types, in what
+    is in the index.
+    """
+    if not re.search(r"\w", wanted.text):
+        return False, {}
+    partly = _fill(viewer, _TYPING if is_typed else _FILLING)
+    owners = viewer.listing.of(wanted) if any(wanted[1:]) else None
+    hits = viewer.store.log.search.find(
+        Query(wanted.text, limit=_SAID, owners=tuple(owners) if owners is not None else None)
+    )
+    found: dict[str, list[Found]] = {}
+    words = _words(wanted.text)
+    for hit in hits:
+        places = found.setdefault(hit.session, [])
+        if len(places) < _SHOWN:
+            places.append(Found(hit, text.highlighted(hit.excerpt, words)))
+    return partly, found
 
 
 def search(viewer: Viewer, request: Request) -> Response:
     """What was said and thought, by words."""
     wanted, kind = request.query_params.get("q", "").strip(), request.query_params.get("in", "")
-    partly = bool(wanted) and _fill(viewer)
+    is_typed = bool(request.query_params.get("part"))
+    partly = bool(wanted) and _fill(viewer, _TYPING if is_typed else _FILLING)
     look = viewer.store.log.search
     hits = look.find(Query(wanted, _KINDS.get(kind, ()), limit=_HITS)) if wanted else []
-    infos = {info.id: info for info in viewer.store.sessions()} if hits else {}
-    words = re.findall(r"[^\s\"]+", wanted)[:8]
-    found = [(hit, infos.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
-    return _html("search.html", wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
+    where = viewer.listing.places({hit.session for hit in hits})
+    words = _words(wanted)
+    found = [(hit, where.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
+    name = "hits.html" if is_typed else "search.html"
+    return _html(name, wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
 
 
 def numbers(viewer: Viewer, request: Request) -> Response:
@@ -153,9 +198,9 @@ def numbers(viewer: Viewer, request: Request) -> Response:
     )
 
 
-def _fill(viewer: Viewer) -> bool:
+def _fill(viewer: Viewer, seconds: float) -> bool:
     """Bring the index up to date, for some seconds at most; whether it is not."""
-    until = time.monotonic() + _FILLING
+    until = time.monotonic() + seconds
     try:
         while viewer.store.log.search.fill(BATCH):
             if time.monotonic() > until:

@@ -49,6 +49,7 @@ def _environment() -> Environment:
             "excerpt": text.excerpt,
             "clipped": text.clipped,
             "pictures": text.pictures,
+            "marked": text.highlighted,
             "short": short,
             "iso": iso,
             "clock": readable,

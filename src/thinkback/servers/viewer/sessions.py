@@ -7,8 +7,8 @@ not show nothing more than their summaries. Must not: know HTML.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ from thinkback.errors import ThinkbackError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import SessionInfo, Summary
 from thinkback.model.commits import TurnEnded
+from thinkback.session.places import OWN, Place, day_of, places_of
 from thinkback.session.store import SessionStore
-from thinkback.settings.registry import TITLE
 
 PAGE = 50
 _FRESH = 3.0
@@ -26,6 +26,9 @@ _LONG = 0.25
 _MOST_COUNTED = 5_000
 """Commits of a session whose cost a list tells, and of all that a page newly counts: the rest waits for the next."""
 _TAIL = 6
+_VALUES, _LONGEST_VALUE = 30, 100
+"""Values of a facet, and characters of one."""
+_DAY = 86_400_000_000
 _REMEMBERED = 5_000
 
 
@@ -44,23 +47,54 @@ class SessionRow(NamedTuple):
     state: str
 
 
+class Wanted(NamedTuple):
+    """Which sessions are wanted: by words, by what they are of, by the ``day`` (UTC) they were used last."""
+
+    text: str = ""
+    program: str = ""
+    model: str = ""
+    project: str = ""
+    day: str = ""
+
+
+EVERY = Wanted()
+
+
 class Listed(NamedTuple):
-    """A page of the list: ``rows`` of the ``found`` ones among ``total``; ``number`` counts from 1 to ``last``."""
+    """A page of the list: ``rows`` of the ``found`` ones among ``total``; ``number`` counts from 1 to ``last``.
+
+    ``facets`` are the values by which it can be narrowed, with how many of the found sessions each has.
+    """
 
     rows: Sequence[SessionRow]
     found: int
     total: int
     number: int
     last: int
+    facets: Mapping[str, Sequence[tuple[str, int]]] = {}
 
 
 class _Known(NamedTuple):
-    """A session with its summary, and the words it is found by."""
+    """A session with its summary, where it is from, and the words it is found by."""
 
     info: SessionInfo
     summary: Summary | None
-    title: str
+    place: Place
     words: str
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.summary.tally.models if self.summary is not None else ()
+
+    def is_of(self, wanted: Wanted) -> bool:
+        """Whether it is of all that is wanted but for the words."""
+        _, program, model, project, day = wanted
+        return (
+            program in ("", self.place.program)
+            and project in ("", self.place.project)
+            and (model == "" or model in self.models)
+            and (day == "" or day == day_of(self.info.updated))
+        )
 
 
 class Listing:
@@ -73,26 +107,48 @@ class Listing:
         self._at = -_FRESH
         self._took: float | None = None
         self.reading: Thread | None = None
-        self._all: Sequence[_Known] = ()
+        self._all: Mapping[str, _Known] = {}
+        self._facets: Mapping[str, Sequence[tuple[str, int]]] | None = None
         self._costs: OrderedDict[tuple[str, int], float | None] = OrderedDict()
 
-    def page(self, text: str = "", number: int = 1) -> Listed:
-        """A page of those whose title, name, program, project or model have all words of ``text``, last used first."""
+    def page(self, wanted: Wanted = EVERY, number: int = 1, said: Container[str] = ()) -> Listed:
+        """A page of the sessions whose title, name, program, project or model have all words that are wanted, and of
+        those that ``said`` them (by id); last used first.
+        """
         every = self._read()
-        words = text.lower().split()
-        found = [one for one in every if all(word in one.words for word in words)] if words else every
+        words = wanted.text.lower().split()
+        if any(wanted):
+            found = [
+                one
+                for one in every.values()
+                if one.is_of(wanted) and (one.info.id in said or all(word in one.words for word in words))
+            ]
+            facets = _facets(found)
+        else:
+            found, facets = [*every.values()], self._facets or _facets(every.values())
+            self._facets = facets
         last = max(1, -(-len(found) // PAGE))
         number = min(max(number, 1), last)
-        shown = found[(number - 1) * PAGE : number * PAGE]
         room = [_MOST_COUNTED]
-        return Listed([self._row(one, room) for one in shown], len(found), len(every), number, last)
+        rows = [self._row(one, room) for one in found[(number - 1) * PAGE : number * PAGE]]
+        return Listed(rows, len(found), len(every), number, last, facets)
 
     def row(self, info: SessionInfo) -> SessionRow:
         """One session."""
-        known = next((one for one in self._read() if one.info.id == info.id), None)
-        return self._row(_Known(info, known.summary if known else None, known.title if known else "", ""), [0])
+        known = self._read().get(info.id)
+        known = known._replace(info=info) if known is not None else _known(info, None, Place(info.name))
+        return self._row(known, [_MOST_COUNTED])
 
-    def _read(self) -> Sequence[_Known]:
+    def of(self, wanted: Wanted) -> Sequence[str]:
+        """The ids of the sessions that are wanted, whatever their words."""
+        return [id for id, one in self._read().items() if one.is_of(wanted)]
+
+    def places(self, ids: Iterable[str]) -> dict[str, Place]:
+        """Where sessions are from, by their ids."""
+        every = self._read()
+        return {id: every[id].place for id in ids if id in every}
+
+    def _read(self) -> Mapping[str, _Known]:
         """All sessions. Where reading them takes long, what was read last is shown while they are read anew."""
         with self._lock:
             if self._clock() - self._at >= _FRESH:
@@ -108,7 +164,10 @@ class Listing:
     def _refresh(self) -> None:
         began = time.monotonic()
         summaries = self._store.log.summaries()
-        self._all = [_known(info, summaries.get(info.id)) for info in self._store.sessions()]
+        infos = self._store.sessions()
+        places = places_of(infos, summaries)
+        self._all = {info.id: _known(info, summaries.get(info.id), places[info.id]) for info in infos}
+        self._facets = None
         self._took, self._at = time.monotonic() - began, self._clock()
 
     def _row(self, known: _Known, room: list[int]) -> SessionRow:
@@ -116,10 +175,10 @@ class Listing:
         tally, about = (summary.tally, summary.about) if summary is not None else (None, None)
         return SessionRow(
             info,
-            known.title or info.name,
-            about.program if about is not None else "",
-            about.project if about is not None else "",
-            tally.models if tally is not None else (),
+            known.place.title or info.name,
+            known.place.program if known.place.program != OWN else "",
+            known.place.project,
+            known.models,
             tally.turns if tally is not None else 0,
             tally.tokens if tally is not None else 0,
             min(tally.reasoning / tally.tokens, 1.0) if tally is not None and tally.tokens else 0.0,
@@ -164,9 +223,24 @@ class Listing:
         return last.value.state if last is not None and isinstance(last.value, TurnEnded) else "open"
 
 
-def _known(info: SessionInfo, summary: Summary | None) -> _Known:
-    tally, about = (summary.tally, summary.about) if summary is not None else (None, None)
-    title = info.settings.get(TITLE) or (tally.title if tally is not None else "") or info.purpose
-    words = [title, info.name, *(tally.models if tally is not None else ())]
-    words += [about.program, about.project] if about is not None else []
-    return _Known(info, summary, title, " ".join(words).lower())
+def _known(info: SessionInfo, summary: Summary | None, place: Place) -> _Known:
+    models = summary.tally.models if summary is not None else ()
+    words = [place.title, info.name, place.program, place.project, *models]
+    return _Known(info, summary, place, " ".join(words).lower())
+
+
+def _facets(found: Iterable[_Known]) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """The values that the most of ``found`` have; days from the newest on."""
+    programs, models, projects, days = Counter[str](), Counter[str](), Counter[str](), Counter[int]()
+    for one in found:
+        programs[one.place.program] += 1
+        projects[one.place.project] += 1
+        models.update(one.models)
+        days[one.info.updated // _DAY] += 1
+    newest = [(day_of(day * _DAY), count) for day, count in sorted(days.items(), reverse=True)[:_VALUES]]
+    told = {"program": programs, "model": models, "project": projects}
+    most = {
+        name: [each for each in counts.most_common(_VALUES) if 0 < len(each[0]) <= _LONGEST_VALUE]
+        for name, counts in told.items()
+    }
+    return {**most, "day": newest}

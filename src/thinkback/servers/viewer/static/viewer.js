@@ -78,6 +78,121 @@
     open();
   }
 
+  // A form that answers while one types: only its results are replaced, by those of the last word.
+  function answer(form) {
+    const results = byId(form.dataset.typed);
+    let waiting = 0;
+    let asked = null;
+
+    async function ask() {
+      const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+      asked?.abort();
+      asked = new AbortController();
+      const signal = asked.signal;
+      history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+      query.set("part", "1");
+      try {
+        const reply = await fetch(`${form.action}?${query}`, { signal });
+        const html = await reply.text();
+        if (signal.aborted || !reply.ok) return;
+        results.innerHTML = html;
+      } catch (error) {
+        if (error.name !== "AbortError") form.submit();
+      }
+    }
+
+    form.addEventListener("input", (event) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(ask, event.target.type === "search" ? 180 : 0);
+    });
+  }
+
+  // Moving by keys: what can be moved to are rows, places, messages.
+  const ITEMS = ".sessions tbody tr, .hits li, article.entry, .ledger article";
+  const isOn = () => localStorage.getItem("keys") !== "off";
+  let at = null;
+
+  function current() {
+    const focused = document.activeElement?.closest(ITEMS);
+    if (focused) return focused;
+    return at?.isConnected ? at : null;
+  }
+
+  function moveTo(item) {
+    if (!item) return;
+    at = item;
+    const link = one("a[href^='/session/']", item);
+    const target = item.matches("article") ? item : link ?? item;
+    if (target === item) item.tabIndex = -1;
+    target.focus({ preventScroll: true, focusVisible: true });
+    item.scrollIntoView({ block: "nearest" });
+  }
+
+  function step(by) {
+    const items = [...document.querySelectorAll(ITEMS)];
+    const now = current();
+    let next = now ? items.indexOf(now) + by : -1;
+    if (!now) {
+      // from what is seen on
+      next = items.findIndex((item) => item.getBoundingClientRect().top >= 0);
+      if (next < 0) next = items.length - 1;
+    }
+    moveTo(items[Math.min(Math.max(next, 0), items.length - 1)]);
+  }
+
+  const unfolded = (item, open) => [...item.querySelectorAll("details")].filter((each) => each.open === open);
+
+  function inside() {
+    const item = current();
+    if (!item) return;
+    const folds = unfolded(item, false);
+    if (item.matches("article") && folds.length) for (const each of folds) each.open = true;
+    else one("a[href^='/session/']:not(.anchor)", item)?.click();
+  }
+
+  function outside() {
+    const item = current();
+    const folds = item ? unfolded(item, true) : [];
+    if (folds.length) for (const each of folds) each.open = false;
+    else if (document.body.dataset.up) location.href = document.body.dataset.up;
+  }
+
+  const dialog = byId("keys");
+
+  function search() {
+    const field = byId("q");
+    if (!field) location.href = "/search";
+    field?.focus();
+    field?.select();
+  }
+
+  const KEYS = {
+    j: () => step(1),
+    k: () => step(-1),
+    l: inside,
+    h: outside,
+    g: () => moveTo(one(ITEMS)),
+    G: () => moveTo([...document.querySelectorAll(ITEMS)].at(-1)),
+    "/": search,
+    "?": () => dialog.showModal(),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const isWriting = event.target.closest?.("input, textarea, select, [contenteditable], dialog");
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isWriting) return;
+    if (!Object.hasOwn(KEYS, event.key) || !isOn()) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  });
+
+  byId("keys-link").addEventListener("click", (event) => {
+    event.preventDefault();
+    dialog.showModal();
+  });
+  byId("keys-on").checked = isOn();
+  byId("keys-on").addEventListener("change", (event) => localStorage.setItem("keys", event.target.checked ? "on" : "off"));
+
+  for (const form of document.querySelectorAll("form[data-typed]")) answer(form);
   const entries = one("#entries[data-live]");
   if (entries) follow(entries);
 })();
