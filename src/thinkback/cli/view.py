@@ -5,6 +5,9 @@ What the viewer needs is imported when it starts, never before.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import click
 
 from thinkback.cli import complete, terminal
@@ -37,9 +40,11 @@ def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
             details={"package": error.name, "extra": "viewer"},
             next_actions=(install_hint("viewer"),),
         ) from error
+    import tempfile
+
     from thinkback.servers.viewer.serving import serve
 
-    with existing_log(db) as store:
+    with existing_log(db) as store, tempfile.TemporaryDirectory(prefix="thinkback-view-") as private:
         path = f"/session/{store.find(session).id}" if session else "/"
 
         def told(link: str) -> None:
@@ -48,6 +53,17 @@ def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
             if not no_browser:
                 import webbrowser
 
-                webbrowser.open(link)
+                webbrowser.open(_way_in(link, private))
 
         serve(store, port, path, told)
+
+
+def _way_in(link: str, private: str) -> str:
+    """A file that leads to ``link``, as an address: others can read what a browser is started with."""
+    way = os.path.join(private, "open.html")
+    with open(os.open(way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={link}">'
+            f'<title>thinkback</title><a href="{link}">To the viewer</a>'
+        )
+    return Path(way).as_uri()

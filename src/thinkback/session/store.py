@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
+    from thinkback.session.destination import Destination
     from thinkback.session.endpoint_config import EndpointConfig
     from thinkback.session.exchange.exporting import Exported
     from thinkback.session.exchange.importing import Imported
@@ -183,6 +184,19 @@ class SessionStore:
         opened = self._open(name, place, profile, app)
         opened.conversation.holder.wait = wait
         return opened
+
+    def existing(self, info: SessionInfo, place: Destination | None = None) -> Session:
+        """The session of ``info``, for requests to ``place``, else where it knows; unlike with ``session`` none is ever
+        made. Raises ``NotFoundError`` for an endpoint that is not there.
+        """
+        from thinkback.session.conversation import Conversation
+        from thinkback.session.endpoint_config import EndpointConfig
+        from thinkback.session.session import Session
+
+        given = place._asdict() if place is not None else {"model": ""}
+        if given.get("endpoint"):
+            self.rulebook.endpoint(given["endpoint"])
+        return Session(Conversation(self, info, EndpointConfig(**given, keyring=self._keyring)))
 
     def _open(self, name: str, place: EndpointConfig, profile: str, app: str) -> Session:
         """The session ``name``, made if it is not there, for requests to ``place``."""

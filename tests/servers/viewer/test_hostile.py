@@ -111,6 +111,17 @@ def test_emoji_that_are_joined_stay_one() -> None:
     assert "a\ufffdb \U0001f525\ufffd" == text.plain("a\u200db \U0001f525\u200d")
 
 
+def test_joiners_between_letters_that_need_them_stay() -> None:
+    """Persian and the scripts of India are spelled with them; between Latin letters and at a word's end they hide."""
+    persian, hindi = (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0915\u094d\u200d\u0937 \u0915\u094d\u200c\u0937",
+    )
+
+    assert (persian, hindi) == (text.plain(persian), text.plain(hindi))
+    assert "a\ufffdb \u0645\ufffd \ufffd\u0645" == text.plain("a\u200cb \u0645\u200c \u200d\u0645")
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -15,6 +15,8 @@ from tests.servers.viewer.conversations import Page, answered, asked
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Commit, Request
 from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.lines import Lines
+from thinkback.servers.viewer.looking_back import coming
 from thinkback.session.store import SessionStore
 from thinkback_referee import Referee, Step
 
@@ -124,6 +126,17 @@ def test_what_would_go_to_another_model_stands_beside(store: SessionStore, clien
     assert "Would be held back" in words(shown(client, f"{way}/next?to=openai/gpt-5.6"))
     assert "no endpoint is called" in words(shown(client, f"{way}/next?to=nowhere/x"))
     assert info == store.find("primes")
+
+
+def test_a_look_never_makes_a_session() -> None:
+    """Not where it was deleted meanwhile either."""
+    with thinkback.open(":memory:", rules={}, settings={}) as store:
+        info = asked(store, "gone")
+        line = Lines(store.log).read(info, "main")
+        store.care.delete_session("gone")
+        coming(store, info, line, "deepseek/deepseek-v4-pro")
+
+        assert [] == store.sessions()
 
 
 def test_what_people_said_is_why(store: SessionStore, client: TestClient) -> None:

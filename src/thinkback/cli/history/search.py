@@ -112,14 +112,13 @@ def search_command(
 
 def _open(store: SessionStore, hit: Hit, where: Mapping[str, Place]) -> None:
     """The conversation from the message that was found on, as ``log`` shows it."""
+    from thinkback.model.commits import Head
+    from thinkback.session.history.revisions import branch_with
     from thinkback.session.transcripts.printing import pprint
 
     session, commit = store.log.find_commit(hit.hash, hit.session)
-    lines = (store.log.read(session, branch=branch.name) for branch in store.log.refs.list(session))
-    line = next(
-        (line for line in lines if any(each.hash == commit.hash for each in line)),
-        None,
-    ) or store.log.read_to(session, commit.hash)
+    branch = branch_with(store.log, session, Head(commit.hash, commit.seq))
+    line = store.log.read(session, branch=branch) if branch else store.log.read_to(session, commit.hash)
     at = next(
         at
         for at, each in enumerate(line)

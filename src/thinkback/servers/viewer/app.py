@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
 from thinkback.log.protocol import Hit, Query, SessionInfo
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, Head
 from thinkback.model.curation import curate
 from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
@@ -32,6 +32,7 @@ from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing, Wanted
 from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
+from thinkback.session.history.revisions import branch_with
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import costs
 from thinkback.session.store import SessionStore
@@ -41,6 +42,8 @@ _ENTRIES = 40
 _CHARACTERS = 300_000
 """And of their text, about."""
 _HITS = 50
+_BRANCHES = 50
+"""Branches on which a commit is looked for."""
 _MESSAGES = 60
 """Messages of a request that its page lays out."""
 _FILLING, _TYPING = 2.0, 0.2
@@ -438,14 +441,11 @@ def _commit(viewer: Viewer, info: SessionInfo, request: Request) -> tuple[Commit
     name = request.path_params["hash"]
     if not _HASH.fullmatch(name):
         raise NotFoundError("that is no hash")
-    _, commit = viewer.store.log.find_commit(name, info.id)
-    branches = [request.query_params.get("branch", ""), info.branch]
-    branches += [branch.name for branch in viewer.store.log.refs.list(info.id)]
-    for branch in dict.fromkeys(filter(None, branches)):
-        line = viewer.lines.read(info, branch)
-        if commit.seq < len(line.commits) and line.commits[commit.seq].hash == commit.hash:
-            return commit, branch, line
-    return commit, "", None
+    log = viewer.store.log
+    _, commit = log.find_commit(name, info.id)
+    first = [name for name in (request.query_params.get("branch", ""), info.branch) if name]
+    branch = branch_with(log, info.id, Head(commit.hash, commit.seq), first, _BRANCHES)
+    return commit, branch, viewer.lines.read(info, branch) if branch else None
 
 
 def block(viewer: Viewer, request: Request) -> Response:

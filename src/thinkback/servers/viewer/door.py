@@ -44,6 +44,10 @@ _REFUSAL = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>thinkback</title><h1>Nothing to see from here</h1><p>{}</p></html>
 """
+_WAY = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>thinkback</title><p><a href="{}">To the viewer</a></p></html>
+"""
 _START_AGAIN = "The link of `thinkback view` works once, within a minute. Start the command again for another."
 
 
@@ -95,18 +99,24 @@ class Door:
         return given is not None and _same(given, self._value)
 
     async def _exchange(self, scope: Scope, headers: Headers, token: str, send: Send) -> None:
-        """A redirect to the same page without the token, which is dead from here on, with the cookie."""
+        """The cookie, and the way to the same page without the token, which is dead from here on.
+
+        Whoever follows a link of another site's page gets there as that site, and a redirect goes on as it: the cookie
+        would not be sent. A page that leads on is ours.
+        """
         is_good = self._token != "" and _same(token, self._token) and self._clock() < self._deadline
         if not is_good and not self._is_known(headers):
             await _refuse(send, 403, _START_AGAIN)
             return
-        told = [(b"location", _without_token(scope).encode("ascii")), (b"content-length", b"0")]
+        way = _without_token(scope)
+        body = _WAY.format(escape(way)).encode()
+        told = [(b"refresh", b"0; url=" + way.encode("ascii")), *_page(body)]
         if is_good:
             self._token = ""
             cookie = f"{self._name}={self._value}; Path=/; HttpOnly; SameSite=Strict"
             told.append((b"set-cookie", cookie.encode("ascii")))
-        await _with_headers(send)({"type": "http.response.start", "status": 303, "headers": told})
-        await send({"type": "http.response.body", "body": b""})
+        await _with_headers(send)({"type": "http.response.start", "status": 200, "headers": told})
+        await send({"type": "http.response.body", "body": body})
 
 
 def _same(one: str, other: str) -> bool:
@@ -131,10 +141,13 @@ def _without_token(scope: Scope) -> str:
     return f"{path}?{urlencode(rest)}" if rest else path
 
 
+def _page(body: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+
+
 async def _refuse(send: Send, status: int, reason: str) -> None:
     body = _REFUSAL.format(escape(reason)).encode()
-    told = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await _with_headers(send)({"type": "http.response.start", "status": status, "headers": told})
+    await _with_headers(send)({"type": "http.response.start", "status": status, "headers": _page(body)})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -61,9 +61,7 @@ def coming(store: SessionStore, info: SessionInfo, line: Line, to: str) -> Colum
     end = len(line.commits)
     try:
         place = destination_of(store, info, line.commits, Destination(endpoint, model))
-        session = store.session(
-            info.name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, key_env=place.key_env
-        )
+        session = store.existing(info, place)
         session.on("notice", lambda _: None)
         plan = session.explain(next=True)
     except ThinkbackError as error:

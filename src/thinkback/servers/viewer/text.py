@@ -37,10 +37,13 @@ _LINES = re.compile(r"\r\n?")
 _HUNK = re.compile(r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@", re.MULTILINE)
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|\b(true|false|null)\b|(-?\b\d[\d.eE+-]*)')
 _EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\ufe0f\U0001f000-\U0001faff"
-# What takes no room or turns the direction of writing; what joins two emoji stays.
+# Arabic and its neighbours, the scripts of India and Southeast Asia, Mongolian: joiners between letters are spelling.
+_JOINED = "\u0600-\u085f\u08a0-\u0e7f\u0f00-\u109f\u1780-\u18af\ua8e0-\ua8ff\ufb50-\ufdff\ufe70-\ufefc"
+# What takes no room or turns the direction of writing; what joins two emoji or two letters stays.
 _UNSEEN = re.compile(
-    "[\u00ad\u061c\u115f\u1160\u200b\u200c\u200e\u200f\u2060-\u2064\u3164\ufeff\uffa0]"
-    f"|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
+    "[\u00ad\u061c\u115f\u1160\u200b\u200e\u200f\u2060-\u2064\u3164\ufeff\uffa0]"
+    f"|(?<![{_JOINED}])\u200c|\u200c(?![{_JOINED}])"
+    f"|(?<![{_EMOJI}{_JOINED}])\u200d|(?<=[{_EMOJI}])\u200d(?![{_EMOJI}])|(?<=[{_JOINED}])\u200d(?![{_JOINED}])"
 )
 
 

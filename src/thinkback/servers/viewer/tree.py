@@ -42,7 +42,7 @@ def lanes_of(store: SessionStore, info: SessionInfo) -> list[Lane]:
         raise ThinkbackError(
             f"the family of {info.name} has more than {MOST} branches", next_actions=("`thinkback tree` lists them",)
         )
-    return laid_out(store.session(info.name).branches.tree())
+    return laid_out(store.existing(info).branches.tree())
 
 
 def laid_out(nodes: Sequence[SessionNode]) -> list[Lane]:

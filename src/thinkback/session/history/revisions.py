@@ -129,6 +129,16 @@ def has(log: Store, session: str, branch: str, head: Head) -> bool:
     return head.seq < 0 or (bool(found) and found[0].hash == head.hash)
 
 
+def branch_with(log: Store, session: str, head: Head, first: Sequence[str] = (), most: int = 1_000) -> str:
+    """The branch of a session on which ``head`` stands; empty for none among the ``most`` that changed last.
+
+    Those named ``first`` are looked at first; of each no more is read than from ``head`` on.
+    """
+    found = {branch.name: branch for branch in sorted(log.refs.list(session), key=lambda each: -each.updated)}
+    names = [name for name in dict.fromkeys((*first, *found)) if name in found and found[name].head.seq >= head.seq]
+    return next((name for name in names[:most] if has(log, session, name, head)), "")
+
+
 def family(log: Store, root: str) -> list[SessionInfo]:
     """The sessions that descend from ``root``, the oldest first."""
     members = [info for info in log.list_sessions() if info.family == root]
