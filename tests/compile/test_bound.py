@@ -84,6 +84,15 @@ def test_a_system_prompt_among_the_messages_counts_too() -> None:
     assert ["SIG0"] == sent(talk.plan(inline))
 
 
+def test_a_setting_of_another_dialect_is_no_part_of_the_prefix() -> None:
+    """It is left out of what is sent, so of what reasoning is judged under too."""
+    top = at(system="top")
+    setting = Message("", (), '{"type":"configuration_update","reasoning":{"effort":"low"}}', "openai-responses")
+    talk = Talk(origin(ANTHROPIC)).system().user("a").note("system", setting)
+    talk.answer(top, thought(ANTHROPIC, "t", "SIG0"), say("x")).end().user("b")
+    assert ["SIG0"] == sent(talk.plan(top))
+
+
 def test_changed_tools_void_what_was_made_under_others() -> None:
     """Back with the old ones, what the gap cuts off stays away, and what follows the gap goes."""
     talk = turns(1).tools("look")

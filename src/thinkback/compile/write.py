@@ -259,9 +259,8 @@ class Loop:
         cursor, message = self.cursor, unit.message
         cursor.tally.raw += stored
         cursor.tally.sent += len(message.text)
-        dialect = message.dialect
-        if dialect and dialect != self._policy.target.endpoint.dialect and translate.is_setting(message):
-            self.out.decisions.append(self._dropped(unit.hash, f"a setting of a request in {dialect}"))
+        if self._is_of_another(message):
+            self.out.decisions.append(self._dropped(unit.hash, f"a setting of a request in {message.dialect}"))
             return
         leads = unit.role == "system" and not cursor.began
         place = self._place_of(unit, leads=leads) if unit.role == "system" else "user"
@@ -285,6 +284,10 @@ class Loop:
             cursor.began, cursor.first = True, "user"
         self._add_plain(fragment)
 
+    def _is_of_another(self, message: Message) -> bool:
+        """Whether a message is a parameter that only another dialect puts among its messages."""
+        return message.dialect not in ("", self._policy.target.endpoint.dialect) and translate.is_setting(message)
+
     def systems(self, turns: Sequence[Turn], cut: int) -> list[bytes]:
         """The system messages on top, or that stand first, of ``turns`` of which ``cut`` are left out but for them."""
         found: list[bytes] = []
@@ -293,7 +296,7 @@ class Loop:
         for at, unit in ((at, unit) for at, turn in enumerate(turns) for unit in turn.units):
             if began and self._on_top != "top":
                 break
-            if unit.is_gone:
+            if unit.is_gone or (isinstance(unit, MessageUnit) and self._is_of_another(unit.message)):
                 continue
             if isinstance(unit, MessageUnit) and unit.role == "system":
                 place = self._place_of(unit, leads=not began)

@@ -7,7 +7,7 @@ looked up is asked for, as ``Lookups``. Must not: open a log, or decide what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -70,7 +70,12 @@ class KnownConversation(NamedTuple):
 def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     """``request`` in a log that has its content."""
     seen = yield from _found_in(request, scope)
-    lines = yield from _lines(seen)
+    lines = yield from _lines(seen.restored)
+    behind = yield from _behind_known(seen, request.said, lines, scope)
+    if behind:
+        lines |= yield from _lines(behind)
+        missing = tuple((at, why) for at, why in seen.missing if at not in behind)
+        seen = msgspec.structs.replace(seen, restored={**seen.restored, **behind}, missing=missing)
     seen = _on_one_line(seen, request.said, lines)
     history = History()
     if seen.base is not None:
@@ -142,13 +147,47 @@ def _found_in(request: Request, scope: bytes) -> Lookups[Recognised]:
 _Lines = dict[tuple[str, str], list[Commit]]
 
 
-def _lines(found: Recognised) -> Lookups[_Lines]:
+def _lines(restored: Mapping[int, Seen]) -> Lookups[_Lines]:
     """What stands in the log up to each response that was found one by one."""
-    places = frozenset((seen.session, seen.head.hash) for seen in found.restored.values())
+    places = frozenset((seen.session, seen.head.hash) for seen in restored.values())
     lines: _Lines = {}
     if places:
         lines = yield ReadLines(places)
     return lines
+
+
+def _behind_known(
+    found: Recognised, said: Sequence[EchoedMessage], lines: _Lines, scope: bytes
+) -> Lookups[dict[int, Seen]]:
+    """The missing answers that the log has behind one that was found: a client may have changed what stands before
+    both, so that only an answer with calls is found by itself.
+    """
+    digests: dict[int, bytes] = {}
+    missing = {at for at, _ in found.missing}
+    ends: dict[str, bytes] = {}  # by response, the chain up to it; the line of the last one mostly has them all
+    end = len(said)
+    for known in sorted(found.restored, reverse=True):
+        seen = found.restored[known]
+        if not missing.isdisjoint(range(known, end)):
+            if seen.response not in ends:
+                line = echo_digests.echoed_messages(echo_digests.drafts_of(lines[seen.session, seen.head.hash]))
+                links = echo_digests.chain(message.value for message in line)
+                ends |= {id: link for each, link in zip(line, links, strict=True) for id in each.responses}
+            if seen.response in ends:
+                behind = echo_digests.chain((each.value for each in said[known + 1 : end]), ends[seen.response])
+                digests |= {at: link for at, link in enumerate(behind, known + 1) if at in missing}
+        end = known
+    if not digests:
+        return {}
+    rows: Sequence[Seen] = yield LookUp(list(digests.values()), scope, CANDIDATES)
+    taken = {seen.response for seen in found.restored.values()}
+    result: dict[int, Seen] = {}
+    for at, digest in digests.items():
+        there = {row.response: row for row in rows if row.digest == digest and row.response not in taken}
+        if len(there) == 1:
+            (result[at],) = there.values()
+            taken.update(there)
+    return result
 
 
 def _on_one_line(found: Recognised, said: Sequence[EchoedMessage], lines: _Lines) -> Recognised:

@@ -16,7 +16,7 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Media, Origin, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.blocks import Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
 from thinkback.model.commits import Draft, Response
 from thinkback.model.target import lookup
 from thinkback.proxy import client_state, recognition
@@ -216,7 +216,8 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
     stored = () if client.alone else tuple(named(registry.front(name).body.stored, body))
     scope = client.scope(facts.end_user)
     request = registry.dialect(name).read_request(body, new_id, Origin(name, "", ""))
-    drafts = request.drafts
+    drafts = tuple(_once(request.drafts))
+    request = msgspec.structs.replace(request, drafts=drafts)
     if received.origin is not None:
         origin = msgspec.structs.replace(received.origin, end_user=facts.end_user)
         drafts = tuple(_vouched(drafts, origin))
@@ -225,6 +226,20 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
     if sealing is not None and client_state.holds_tokens(received.body):
         drafts = tuple(client_state.opened(drafts, sealing, scope, name))
     return View(received, facts, scope, request, recognition.request_of(drafts, facts.previous_response), stored)
+
+
+def _once(drafts: Sequence[Draft]) -> Iterator[Draft]:
+    """``drafts`` without results that repeat one of the same call word for word: some clients resume so."""
+    seen: set[tuple[str, str]] = set()
+    for draft in drafts:
+        value = draft.value
+        if draft.kind == "response":
+            seen.clear()
+        if isinstance(value, ToolResult) and value.id:
+            if (value.id, value.content) in seen:
+                continue
+            seen.add((value.id, value.content))
+        yield draft
 
 
 def _vouched(drafts: Sequence[Draft], origin: Origin) -> Iterator[Draft]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.gateway.harness.engines import BOUND, Fresh, ask, engine, forgetful_chat
+from tests.servers.gateway.harness.engines import BOUND, DEEPSEEK, TOOL, Fresh, ask, engine, forgetful_chat
 from thinkback_referee import Referee
 
 
@@ -28,6 +28,71 @@ def test_words_that_a_client_puts_into_an_answer_cost_no_reasoning(referee: Refe
     assert [200] * 4 == [kept.status for kept in answers]
     assert ["not-needed", *["complete"] * 3] == [kept.headers["thinkback-reattach"] for kept in answers]
     assert 1 == len({kept.headers["thinkback-session"] for kept in answers})
+
+
+def test_an_answer_behind_one_that_is_known_is_found_where_the_words_before_them_were_changed(referee: Referee) -> None:
+    """Qwen Code takes its reminders out of earlier questions when it resumes; a call is found by its id, and the answer
+    behind it by what stands before it in the log.
+    """
+    made = engine(Fresh(), referee)
+    question = {"role": "user", "content": "<reminder>Be brief.</reminder> What is the weather in Oslo?"}
+    answers = forgetful_chat(lambda body: ask(made, "openai-chat", body), DEEPSEEK, [question["content"]])
+    call, said = (kept.json["choices"][0]["message"] for kept in answers)
+    kept = [
+        {key: message[key] for key in ("role", "content", "tool_calls") if key in message} for message in (call, said)
+    ]
+    result = {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": "7 degrees"}
+    changed = {"role": "user", "content": "What is the weather in Oslo?"}
+    messages = [changed, kept[0], result, kept[1], {"role": "user", "content": "And in Rome?"}]
+    again = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "tools": [TOOL]})
+
+    sent = [message.get("reasoning_content") for message in referee.requests[-1].body["messages"]]
+    thought = [message["reasoning_content"] for message in (call, said)]
+    assert ("complete", [None, thought[0], None, thought[1], None]) == (again.headers["thinkback-reattach"], sent)
+
+
+def test_a_setting_among_the_messages_costs_no_bound_reasoning(referee: Referee) -> None:
+    """Claude Code and Codex put parameters there, which another dialect's request does not have there."""
+    made = engine(Fresh(), referee)
+    said: list[Any] = [{"type": "configuration_update", "reasoning": {"effort": "low"}}]
+    said.append({"role": "user", "content": "What is the weather in Oslo?"})
+    body = {"model": BOUND, "input": said, "tools": [{"type": "function", **TOOL["function"]}]}
+    (call,) = (item for item in ask(made, "openai-responses", body).json["output"] if item["type"] == "function_call")
+    said += [call, {"type": "function_call_output", "call_id": call["call_id"], "output": "7 degrees"}]
+    ask(made, "openai-responses", body)
+
+    assert [200, 200] == [seen.status for seen in referee.requests]
+    assert ["thinking", "tool_use"] == [part["type"] for part in referee.requests[1].body["messages"][1]["content"]]
+
+
+def test_a_result_that_is_sent_twice_is_one(referee: Referee) -> None:
+    """Gemini CLI does that when it resumes: the conversation is recognised, and the host gets each result once."""
+    made = engine(Fresh(), referee)
+    tools = [{"functionDeclarations": [TOOL["function"]]}]
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]}]
+
+    def answer() -> Any:
+        kept = ask(made, "gemini", {"contents": contents, "tools": tools}, model="gemini/gemini-3-pro", streams=False)
+        parts = [part for part in kept.json["candidates"][0]["content"]["parts"] if not part.get("thought")]
+        for part in parts:
+            part.pop("thoughtSignature", None)
+        contents.append({"role": "model", "parts": parts})
+        return kept
+
+    answer()
+    call = contents[-1]["parts"][0]["functionCall"]
+    result = {"functionResponse": {"id": call["id"], "name": call["name"], "response": {"output": "sunny"}}}
+    contents.append({"role": "user", "parts": [result]})
+    answer()
+    contents[2]["parts"].append(result)
+    contents.append({"role": "user", "parts": [{"text": "And in Rome?"}]})
+    resumed = answer()
+
+    assert ("complete", [200] * 3) == (
+        resumed.headers["thinkback-reattach"],
+        [seen.status for seen in referee.requests],
+    )
+    assert [result] == referee.requests[-1].body["contents"][2]["parts"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
