@@ -366,6 +366,20 @@ def test_thinking_is_turned_off_where_a_stranger_opened_the_loop() -> None:
         assert "thinking is off for this turn" in built.reasons[-1]
 
 
+@pytest.mark.parametrize("tools", [True, False])
+def test_thinking_is_turned_off_where_tools_make_every_message_need_reasoning(tools: bool) -> None:
+    """A finished turn that never had any, a stranger's and one of its own; without tools nobody asks for it."""
+    row = native(**{**CLAUDE, **OFF, "later": "must-with-tools"})
+    for minted in (STRANGE, None):
+        talk = spoken(ANTHROPIC).user().reply(say("x"), origin=minted).end().user("b")
+        built = build(talk, target(row, ANTHROPIC), tools=tools)
+        assert ({"thinking": {"type": "disabled"}} if tools else {}) == built.params
+    talk = spoken(ANTHROPIC).turn("a", thought(ANTHROPIC, "old", "SIG1"), say("x")).user("b")
+    assert tools == (
+        b"SIG1" in build(talk, target(row, ANTHROPIC), settings(include_in_context=False), tools=tools).body
+    )
+
+
 def test_a_step_of_its_own_without_reasoning_is_sent_as_it_is() -> None:
     """The model did not think before it called: nothing is missing."""
     built = claude(spoken(ANTHROPIC).user().reply(call()).result(), **OFF)

@@ -124,7 +124,7 @@ def rows(speech: str) -> st.SearchStrategy[Rule]:
             **more,
         ),
         st.sampled_from(["must", "should", "may", "never"]),
-        st.sampled_from(["must", "must-after-tools", "should", "may", "never"]),
+        st.sampled_from(["must", "must-after-tools", "must-with-tools", "should", "may", "never"]),
         st.sampled_from([(), ("none",), ("thinking-off-for-this-turn",)]),
         st.fixed_dictionaries(
             {},

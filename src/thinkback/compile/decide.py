@@ -536,7 +536,8 @@ def _sends(pieces: Sequence[Piece], case: Case) -> bool:
 
 
 def _is_missing(pieces: Sequence[Piece], case: Case) -> bool:
-    return case.policy.restored or not case.verdict.carriers or any(piece.cause in LOST for piece in pieces)
+    demanded = case.policy.restored or case.policy.everywhere
+    return demanded or not case.verdict.carriers or any(piece.cause in LOST for piece in pieces)
 
 
 def _is_known(case: Case) -> bool:

@@ -92,7 +92,8 @@ class Policy:
             steps = stand_ins(rule) or _last_resort(rule)
             self.missing = steps[min(repaired.count("restore"), len(steps)) - 1 :]
         self.placeholder = rule.placeholder or " "
-        self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
+        given_tools = rule.placeholder_on == "with-tools" or rule.later == "must-with-tools"
+        self.everywhere = rule.placeholder_on == "all" or (given_tools and inputs.tools)
         self._params = inputs.params
         self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
         self._asked = _INCLUDE in inputs.settings.explicit
@@ -166,6 +167,8 @@ class Policy:
         word = self.rule.open_turn if place.is_open else self.rule.later
         if word == "must-after-tools":
             return "must" if place.used_tools else "may"
+        if word == "must-with-tools":
+            return "must" if place.used_tools or self.everywhere else "may"
         return word
 
     def _demand(self, place: ResponseContext) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from thinkback.model.think_tags import Where
 
 Demand: TypeAlias = Literal["must", "should", "may", "never"]
-Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
+Later: TypeAlias = Literal["must", "must-after-tools", "must-with-tools", "should", "may", "never"]
 Form: TypeAlias = Literal["none", "field", "details", "tags", "native"]
 Markers: TypeAlias = Literal["", "kimi"]
 MissingStep: TypeAlias = Literal[

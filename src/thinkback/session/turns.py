@@ -267,7 +267,7 @@ _INSTEAD = {"placeholder": "a placeholder will go", "flatten-exchange-to-text": 
 def _keeps_text(conversation: Conversation, configuration: Configuration, options: Options) -> bool:
     keep = conversation.store.commit_reasoning and options.reasoning
     target = configuration.target
-    if not keep and _TEXT not in conversation.warned and target.rule.later in ("must", "must-after-tools"):
+    if not keep and _TEXT not in conversation.warned and target.rule.later.startswith("must"):
         conversation.warned |= {_TEXT}
         instead = next((told for step, told in _INSTEAD.items() if step in target.rule.missing), "it will be missing")
         warnings.warn(

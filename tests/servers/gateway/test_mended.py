@@ -76,6 +76,18 @@ def test_adaptive_thinking_becomes_the_way_of_thinking_that_the_host_knows(house
     assert "thinking.type" in left
 
 
+def test_thinking_is_off_where_tools_make_an_answer_need_the_reasoning_that_it_lacks(
+    house: Running, referee: Referee
+) -> None:
+    """Claude Code's own words stand in the assistant's place after a compaction: the host would refuse them."""
+    words = [("user", "The summary."), ("assistant", "Understood."), ("user", "Hello.")]
+    messages = [{"role": who, "content": text} for who, text in words]
+    tools = [{"name": "look_up", "input_schema": {"type": "object"}}]
+    status, seen, body, _ = asked(house, referee, messages=messages, tools=tools)
+
+    assert (200, [200], {"type": "disabled"}) == (status, seen, body["thinking"])
+
+
 def of_codex(house: Running, referee: Referee, model: str, **more: Any) -> tuple[int, list[int], Any, list[str]]:
     """What Codex asks for, with its own fields in body and items: as ``asked``, what was left out as names alone."""
     item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello."}]}
