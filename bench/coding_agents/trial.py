@@ -1,10 +1,10 @@
 """``python -m bench.coding_agents.trial``: hundreds of turns of one agent through a gateway, while both are killed.
 
 The seed says which turns compact, which change the model, and when the gateway (kill -9, started again) and the agent
-are killed; it is printed. At the end the responses that the referee sent are compared with those in the log, by the
-digest of their requests. Only a response that was under way when the gateway was killed may be missing: no client had
-it whole. The exit code is 1 where another is missing, one is in the log that was not sent, one was refused, a turn
-without a kill failed, or the log does not verify.
+are killed; it is printed. At the end the responses that the referee sent are those in the log, by digest (``account``),
+but for those that were under way at a kill, each of which is found by the time of that kill; and what the agent got to
+its end is in the log, each once. The exit code is 1 where anything else is missing, doubled or made up, a request was
+refused, reasoning was forgotten, a turn without a kill failed, too little was killed, or the log does not verify.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import threading
 import time
 from collections import Counter
 from contextlib import closing, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import thinkback
+from bench.coding_agents.account import Account, Marked, Sent, Tap, digest_of_step, logs, stored
 from bench.coding_agents.agents import AGENTS
 from bench.coding_agents.cell import SECONDS, Talk, Where
 from bench.coding_agents.install import PLACE, installed
-from bench.coding_agents.model import agent_step, ended
+from bench.coding_agents.model import ended
 from bench.coding_agents.page import DEMANDING
 from bench.gateway_clients.gateway import configuration, free_port, start
 from bench.gateway_clients.places import ALIASES
-from thinkback.model.commits import Request, Response
 from thinkback.servers.gateway.access.keys import Terms, new_key
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback_referee import LOST, Exchange, Referee
 
-TURNS, KILLS, COMPACTIONS, SWITCHES, SESSION = 300, 32, 24, 30, 25
-"""How often what happens; a session has so many turns."""
+TURNS, KILLS, COMPACTIONS, SWITCHES, SESSION = 300, 45, 32, 32, 25
+"""How often what is planned; a session has so many turns."""
+LEAST = 20
+"""How often each must have happened: some kills come when nothing runs any more."""
 PACE = 0.01
 """Seconds between two events of a stream, so that kills find something under way."""
 _LATEST = 1.5
@@ -54,14 +54,6 @@ class Turn(NamedTuple):
     agent: float = 0.0
 
 
-class Sent(NamedTuple):
-    """A response of the referee's: the digest of its request, when it began, and where."""
-
-    digest: str
-    at: float
-    place: str
-
-
 class Trial(NamedTuple):
     """What came of it."""
 
@@ -69,34 +61,21 @@ class Trial(NamedTuple):
     failed: list[str]
     refused: list[str]
     forgot: int
-    sent: list[Sent]
-    kills: list[float]
-    agent_kills: int
-    log: Counter[str]
-    broken: int
-    open: Counter[str]
+    compactions: int
+    switches: int
+    account: Account
 
     @property
-    def missing(self) -> list[Sent]:
-        """Responses whose requests are not in the log with a response, the last of equal ones."""
-        left = self.log.copy()
-        gone = []
-        for each in self.sent:
-            if left[each.digest]:
-                left[each.digest] -= 1
-            else:
-                gone.append(each)
-        return gone
-
-    @property
-    def lost(self) -> list[Sent]:
-        """Those of them that were not under way at a kill of the gateway."""
-        return [each for each in self.missing if not any(0 <= kill - each.at <= _LATEST + 1 for kill in self.kills)]
-
-    @property
-    def made_up(self) -> int:
-        """Responses in the log that the referee did not send."""
-        return sum((self.log - Counter(each.digest for each in self.sent)).values())
+    def short(self) -> list[str]:
+        """What happened less often than it should."""
+        least = round(LEAST * self.turns / TURNS)
+        counts = {
+            "kills of the gateway": len(self.account.kills),
+            "kills of the agent": len(self.account.agent_kills),
+            "compactions": self.compactions,
+            "switches": self.switches,
+        }
+        return [f"{name}: {count}, and {least} are wanted" for name, count in counts.items() if count < least]
 
 
 def plan(seed: int, turns: int) -> list[Turn]:
@@ -146,93 +125,77 @@ class _Gateway:
 
 def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
     """The whole trial with an agent that is installed."""
+    began: dict[int, float] = {}
     sent: list[Sent] = []
     refused: list[str] = []
     lock = threading.Lock()
 
     def note(exchange: Exchange) -> None:
         with lock:
-            if exchange.status == 200:
-                sent.append(
-                    Sent(sha256(exchange.raw).hexdigest(), time.monotonic(), f"{exchange.host} {exchange.model}")
-                )
-            else:
+            began[id(exchange)] = time.monotonic()
+            if exchange.status != 200:
                 refused.append(f"{exchange.host}: {exchange.verdict.reason}")
 
+    def end(exchange: Exchange, whole: bool) -> None:
+        with lock:
+            since = began.pop(id(exchange))
+            if exchange.step is not None and exchange.status == 200:
+                place = f"{exchange.host} {exchange.model}"
+                sent.append(Sent(digest_of_step(exchange.step), place, since, time.monotonic(), whole))
+
     failed: list[str] = []
-    forgot = agent_kills = 0
+    agent_kills: list[float] = []
+    forgot = compactions = switches = 0
     first = True
-    with Referee(house=agent_step, pace=PACE, report=note) as referee:
+    with Referee(house=Marked(), pace=PACE, report=note, ended=end) as referee:
         port = free_port()
         (directory / "gateway.toml").write_text(configuration(directory, port, referee), encoding="utf-8")
-        with closing(_Gateway(directory, port)) as gateway:
+        with closing(_Gateway(directory, port)) as gateway, closing(Tap(port)) as tap:
             with closing(open_gateway_state(directory / "store")) as office:
                 secret, row = new_key(Terms(), time.time_ns() // 1000, name="trial")
                 office.keys.create(row)
             model = ALIASES[next(iter(DEMANDING))]
             agent, found, talk = AGENTS[name], installed(name), None
             for number, turn in enumerate(plan(seed, turns)):
+                switches += turn.model not in ("", model)
                 model = turn.model or model
                 if talk is None or number % SESSION == 0:
-                    where = Where(f"http://127.0.0.1:{port}", secret, model)
+                    where = Where(f"http://127.0.0.1:{tap.port}", secret, model)
                     talk = Talk(agent, found, referee, where, directory / f"session-{number}")
                     first = True
                 elif turn.model:
                     talk.connect(model)
-                before = len(referee.requests)
-                command = agent.first if first else agent.compact if turn.compacts else agent.again
-                running = talk.start(command, "talk" if turn.compacts else turn.plan)
+                compacts = turn.compacts and not first
+                compactions += compacts
+                command = agent.first if first else agent.compact if compacts else agent.again
+                running = talk.start(command, "talk" if compacts else turn.plan)
                 if turn.gateway and running.lives(turn.gateway):
                     gateway.kill()
                 if turn.agent and running.lives(turn.agent):
-                    agent_kills += 1
+                    agent_kills.append(time.monotonic())
                     ran = running.end()
                 else:
                     ran = running.wait(SECONDS)
-                seen = [each.step.text for each in referee.requests[before:] if each.step]
+                seen = [each.step.text for each in referee.requests if each.step]
                 first = first and not any(seen)
                 forgot += any(LOST in text and text.startswith("The plan") for text in seen)
+                wanted = ended("talk" if compacts else turn.plan)
                 calm = not (turn.gateway or turn.agent)
-                wanted = ended("talk" if turn.compacts else turn.plan)
                 if calm and (ran.failed or wanted.split(".")[0] not in ran.output):
-                    failed.append(
-                        f"turn {number} with {model}: {(ran.failed or ran.output or 'nothing printed')[-300:]}"
-                    )
+                    said = (ran.failed or ran.output or "nothing printed")[-300:]
+                    failed.append(f"turn {number} with {model}: {said}")
                 print(_told(number, turn, model, ran.failed), flush=True)
                 referee.forget_requests()
             kills = gateway.kills
-    return Trial(turns, failed, refused, forgot, sent, kills, agent_kills, *_in_log(directory / "store"))
+        acknowledged = frozenset(tap.acknowledged)
+    account = Account(sent, acknowledged, stored(directory / "store"), kills, agent_kills)
+    return Trial(turns, failed, refused, forgot, compactions, switches, account)
 
 
 def _told(number: int, turn: Turn, model: str, failed: str) -> str:
     kinds = {"compacts": turn.compacts, "gateway killed": turn.gateway, "agent killed": turn.agent}
     what = ", ".join(name for name, so in kinds.items() if so)
     return f"{number} {model} {turn.plan} {what} {failed[:80]}".rstrip()
-
-
-def _in_log(store: Path) -> tuple[Counter[str], int, Counter[str]]:
-    """The digests of requests that have a response in the logs, how many of these responses were broken off, and the
-    digests of the other requests.
-    """
-    answered: Counter[str] = Counter()
-    unanswered: Counter[str] = Counter()
-    broken = 0
-    for path in _logs(store):
-        with thinkback.open(path, rules={}, settings={}) as log:
-            for info in log.sessions():
-                commits = log.session(info.name).log()
-                whole = {one.response: one.value.complete for one in commits if isinstance(one.value, Response)}
-                for commit in commits:
-                    if isinstance(commit.value, Request):
-                        is_there = commit.response in whole
-                        (answered if is_there else unanswered)[commit.value.sent_digest] += 1
-                        broken += is_there and not whole[commit.response]
-    return answered, broken, unanswered
-
-
-def _logs(store: Path) -> list[Path]:
-    """The logs of all tenants, without the gateway's own state."""
-    return [path for path in sorted(store.rglob("*.db")) if not path.name.startswith("gateway")]
 
 
 def main() -> int:
@@ -255,23 +218,32 @@ def main() -> int:
         verified = _verified(place / "store")
     for name, value in _figures(trial, verified):
         print(f"{name:<44} {value:>8}")
-    missing = [f"lost: {each.place}, {'in' if trial.open[each.digest] else 'not in'} the log" for each in trial.lost]
-    for text, count in Counter([*trial.failed, *trial.refused, *missing]).most_common(20):
+    account = trial.account
+    lost = [f"lost: {each.place}" for each in account.lost]
+    wrong = [*trial.failed, *trial.refused, *trial.short, *lost, *account.unstored, *account.doubled, *account.made_up]
+    for text, count in Counter(wrong).most_common(20):
         print(f"    {count} x {text}")
-    good = not (trial.failed or trial.refused or trial.lost or trial.made_up or trial.forgot) and verified
-    return int(not good)
+    return int(bool(wrong) or bool(trial.forgot) or not verified)
 
 
 def _figures(trial: Trial, verified: bool) -> list[tuple[str, object]]:
+    account = trial.account
+    by_gateway = account.by_gateway
     return [
         ("turns", trial.turns),
-        ("kills of the gateway, of the agent", f"{len(trial.kills)}, {trial.agent_kills}"),
-        ("responses that the referee sent", len(trial.sent)),
-        ("responses in the log", sum(trial.log.values())),
-        ("of these broken off by a kill", trial.broken),
-        ("under way at a kill of the gateway", len(trial.missing) - len(trial.lost)),
-        ("lost", len(trial.lost)),
-        ("in the log and not sent", trial.made_up),
+        ("kills of the gateway, of the agent", f"{len(account.kills)}, {len(account.agent_kills)}"),
+        ("compactions, switches of the model", f"{trial.compactions}, {trial.switches}"),
+        ("responses that the referee sent", len(account.sent)),
+        ("of these in the log, whole, by digest", len(account.sent) - len(account.missing)),
+        ("cut by a kill of the gateway", sum(not each.whole for each in by_gateway)),
+        ("sent whole to a gateway that was then killed", sum(each.whole for each in by_gateway)),
+        ("of these the slowest, in seconds before it", f"{account.slowest:.2f}"),
+        ("broken off by a kill of the agent", len(account.by_agent)),
+        ("lost", len(account.lost)),
+        ("responses that the agent got to their end", len(account.acknowledged)),
+        ("of these not in the log", len(account.unstored)),
+        ("in the log twice", len(account.doubled)),
+        ("in the log and not sent", len(account.made_up)),
         ("turns that failed without a kill", len(trial.failed)),
         ("requests refused", len(trial.refused)),
         ("turns whose reasoning was forgotten", trial.forgot),
@@ -282,7 +254,7 @@ def _figures(trial: Trial, verified: bool) -> list[tuple[str, object]]:
 def _verified(store: Path) -> bool:
     """What ``thinkback fsck`` says of every log."""
     command = [sys.executable, "-m", "thinkback", "fsck", "--db"]
-    done = [subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL).returncode for path in _logs(store)]
+    done = [subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL).returncode for path in logs(store)]
     return bool(done) and not any(done)
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import thinkback
+from bench.coding_agents.account import Account, Ends, Marked, Sent, Stored, digest_of_step, stored
 from bench.coding_agents.agents import AGENTS, NODE
 from bench.coding_agents.cell import Cell
 from bench.coding_agents.install import LOCKS, Installed, version
 from bench.coding_agents.model import FILES, agent_step, asks, ended
 from bench.coding_agents.page import Judged, page
 from bench.coding_agents.process import Running, environment
-from bench.coding_agents.trial import Sent, Trial, plan
+from bench.coding_agents.trial import LEAST, plan
 from thinkback.cli.connect.agents import AGENTS as CONNECTED
-from thinkback_referee import Call
+from thinkback_referee import Call, Exchange, Referee, Step
 from thinkback_referee.persona import OfferedTool, View
 
 STRINGS = {"type": "string"}
@@ -101,11 +102,76 @@ def test_page_shows_both_ways_and_what_is_left_out() -> None:
     ]
 
 
-def test_a_trial_finds_what_is_lost_and_what_was_not_sent() -> None:
-    """A response under way when the gateway was killed is not lost; the same seed plans the same turns."""
-    sent = [Sent(digest, at, "deepseek") for digest, at in (("a", 1.0), ("a", 2.0), ("b", 3.0), ("c", 9.0))]
-    found = Trial(9, [], [], 0, sent, [9.5], 0, Counter("aad"), 0, Counter())
-    assert (["b", "c"], ["b"], 1) == ([x.digest for x in found.missing], [x.digest for x in found.lost], found.made_up)
+def response(number: int, began: float = 1.0, ended: float = 2.0) -> Sent:
+    """A response of the referee's."""
+    return Sent(f"d{number}", "deepseek", began, ended, whole=True)
+
+
+def account(*ids: str, acknowledged: str = "", **more: Stored) -> Account:
+    """Four responses, of which those of these ids are in the log; the gateway was killed at 9.5, the agent at 20."""
+    sent = [response(1), response(2, 9.0, 9.4), response(3, 9.0, 12.0), response(4, 19.0, 19.9)]
+    found = {f"r{id}": Stored(frozenset({f"d{id}"}), complete=True, recorded=True) for id in ids}
+    return Account(sent, frozenset(acknowledged.split()), {**found, **more}, [9.5], [20.0])
+
+
+def test_only_what_was_under_way_at_a_kill_may_be_missing_in_a_trial() -> None:
+    """Written whole a moment before it, too; not what a client got to its end."""
+    found = account("1")
+    assert ([], ["d2", "d3"], ["d4"], False) == (
+        found.lost,
+        [each.digest for each in found.by_gateway],
+        [each.digest for each in found.by_agent],
+        found.wrong(),
+    )
+    assert ["d1"] == [each.digest for each in account("2").lost]
+    assert ["r2"] == account("1", acknowledged="r1 r2").unstored
+    cut = Stored(frozenset(), complete=False, recorded=True)
+    assert ["r2"] == account("1", acknowledged="r2", r2=cut).unstored
+
+
+def test_a_trial_finds_what_is_doubled_and_what_was_not_sent() -> None:
+    """What a client brings back of its own counts for neither."""
+    again = Stored(frozenset({"d1"}), complete=True, recorded=True)
+    assert (["d1"], []) == ((found := account("1", r9=again)).doubled, found.made_up)
+    assert not account("1", r9=again._replace(recorded=False)).wrong()
+    assert ["d9"] == account("1", r9=again._replace(digests=frozenset({"d9"}))).made_up
+    assert ["r1"] == account(r1=again._replace(digests=frozenset({"d1", "d2"}))).doubled
+
+
+def test_responses_in_a_log_have_the_digests_of_what_the_referee_said(tmp_path: Path) -> None:
+    """With calls and with text; each response is another than all before it."""
+    said: list[str] = []
+
+    def end(exchange: Exchange, whole: bool) -> None:
+        said.append(digest_of_step(exchange.step or Step()))
+
+    with Referee(house=Marked(), ended=end) as referee, thinkback.open(tmp_path / "talk.db") as log:
+        session = log.session("talk")
+        session.use("deepseek", "deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key="sk-any")
+        for _ in "ab":
+            session.chat(asks("boxes", str(tmp_path)), tools=[run_shell_command])
+    found = stored(tmp_path)
+    assert len(said) == len(set(said)) == len(found) > 2
+    assert {digest for each in found.values() for digest in each.digests} == set(said)
+
+
+def run_shell_command(command: str) -> str:
+    """Run a command."""
+    return command
+
+
+def test_the_tap_hears_the_end_of_a_response_wherever_it_is_cut() -> None:
+    """The id in its head, the event at its end; the next one on the same connection too."""
+    answer = b"HTTP/1.1 200 OK\r\nthinkback-response: %s\r\n\r\nevent: response.created\n%s"
+    ends = (b"r1", b"event: response.completed\n"), (b"r2", b""), (b"r3", b"event: message_stop\n")
+    data = b"".join(answer % each for each in ends)
+    for cut in range(len(data)):
+        heard = Ends()
+        assert ["r1", "r3"] == [*heard.take(data[:cut]), *heard.take(data[cut:])]
+
+
+def test_the_same_seed_plans_the_same_trial() -> None:
+    """With enough of each."""
     turns = plan(7, 300)
     assert plan(7, 300) == turns
-    assert min(sum(turn.gateway > 0 for turn in turns), sum(turn.agent > 0 for turn in turns)) >= 20
+    assert min(sum(turn.gateway > 0 for turn in turns), sum(turn.agent > 0 for turn in turns)) >= LEAST

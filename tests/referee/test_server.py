@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import json
+import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.referee.talk import WEATHER, Client, body, post, result, said, send, user
-from thinkback_referee import BAD_KEY, Exchange, HttpError, Referee, Step, serve
+from thinkback_referee import BAD_KEY, CutAfterBytes, Exchange, HttpError, Referee, Step, serve
 from thinkback_referee import HOSTS as PLAYED
 from thinkback_referee import models_of as all_models_of
 from thinkback_referee.chat import CHAT
@@ -243,6 +244,17 @@ def test_serve_runs_until_it_is_stopped() -> None:
     serve(port=0, report=seen.append, ready=ready, stop=stop)
     talkers[0].join()
     assert ([200], ["kimi"]) == (statuses, [exchange.host for exchange in seen])
+
+
+def test_it_says_when_an_answer_is_written_and_whether_all_of_it() -> None:
+    """Behind the last byte; a cut, too, is an end."""
+    ends: queue.Queue[tuple[str, bool]] = queue.Queue()
+    script = [Step(text="one"), Step(text="two", fault=CutAfterBytes(5))]
+    with Referee(script, ended=lambda exchange, whole: ends.put((exchange.host, whole))) as referee:
+        post(referee, "deepseek", HI)
+        with pytest.raises(http.client.IncompleteRead):
+            post(referee, "deepseek", HI)
+        assert [("deepseek", True), ("deepseek", False)] == [ends.get(timeout=5) for _ in "ab"]
 
 
 class Interrupted(threading.Event):

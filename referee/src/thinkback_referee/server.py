@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from types import TracebackType
 from typing import Self
@@ -57,7 +58,8 @@ class Referee:
 
     ``script`` is consumed one step per accepted request; after it the house script answers. ``pace`` is the pause
     between stream events in seconds. ``seed`` varies code words and ids. ``report`` is called with every exchange,
-    from the thread that serves it. ``drives``: the script is for agents, with patterns for names of tools (``played``).
+    from the thread that serves it, and ``ended`` when no more of the answer is written, with whether that was all.
+    ``drives``: the script is for agents, with patterns for names of tools (``played``).
     ``house`` answers behind the script, and where there is none: from the conversation and the seed alone.
     """
 
@@ -69,6 +71,7 @@ class Referee:
         *,
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Callable[[Exchange], None] | None = None,
+        ended: Callable[[Exchange, bool], None] | None = None,
         drives: bool = False,
         house: Callable[[View, int], Step] = house_step,
     ) -> None:
@@ -81,7 +84,7 @@ class Referee:
         self._pace = pace
         self._seed = seed
         self._address = address
-        self._report = report
+        self._report, self._ended = report, ended
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
@@ -181,7 +184,7 @@ class Referee:
             del self._requests[:-_KEPT_REQUESTS]
         if self._report is not None:
             self._report(exchange)
-        return reply
+        return reply if self._ended is None else replace(reply, ended=partial(self._ended, exchange))
 
     def _read(self, host: str, path: str, incoming: Incoming) -> tuple[AnyPersona, str, Asked | Verdict] | None:
         for persona in self._by_host.get(host, ()):

@@ -35,12 +35,13 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A status, headers, and how the body is sent."""
+    """A status, headers, and how the body is sent. ``ended`` is told when no more is written: whether that was all."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     chunked: bool = False
+    ended: Callable[[bool], None] | None = None
 
     @classmethod
     def json(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Self:
@@ -155,7 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
             reply = Reply.json(400, {"error": {"message": f"bad request body: {error}", "type": "bad_request"}})
         else:
             reply = self.server.respond(Incoming(self.command, self.path, headers, body))
-        self._send(reply)
+        whole = False
+        try:
+            whole = self._send(reply)
+        finally:
+            if reply.ended is not None:
+                reply.ended(whole)
 
     def _read_body(self, headers: Mapping[str, str]) -> bytes:
         if headers.get("transfer-encoding", "").lower() == "chunked":
@@ -178,7 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise ConnectionResetError("the client went away")
         return data
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, reply: Reply) -> bool:
+        """Whether all of it was written."""
         cut = any(isinstance(action, Cut) for action in reply.actions)
         self.send_response(reply.status)
         for name, value in reply.headers.items():
@@ -189,10 +196,9 @@ class _Handler(BaseHTTPRequestHandler):
             # One more than will come: that is what makes a cut visible.
             self.send_header("content-length", str(body_length(reply.actions) + cut))
         self.end_headers()
-        if reply.status not in _NO_BODY:
-            self._carry_out(reply)
+        return reply.status in _NO_BODY or self._carry_out(reply)
 
-    def _carry_out(self, reply: Reply) -> None:
+    def _carry_out(self, reply: Reply) -> bool:
         for action in reply.actions:
             match action:
                 case Write(data):
@@ -200,14 +206,15 @@ class _Handler(BaseHTTPRequestHandler):
                 case Wait(seconds):
                     if self.server.stopping.wait(seconds):
                         self.close_connection = True
-                        return
+                        return False
                 case Cut():
                     self.close_connection = True
-                    return
+                    return False
                 case _:
                     assert_never(action)
         if reply.chunked:
             self.wfile.write(b"0\r\n\r\n")
+        return True
 
     def _write(self, data: bytes, chunked: bool) -> None:
         if data:
