@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -216,7 +216,7 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
     stored = () if client.alone else tuple(named(registry.front(name).body.stored, body))
     scope = client.scope(facts.end_user)
     request = registry.dialect(name).read_request(body, new_id, Origin(name, "", ""))
-    drafts = tuple(_once(request.drafts))
+    drafts = tuple(_without_beginning(_once(request.drafts)))
     request = msgspec.structs.replace(request, drafts=drafts)
     if received.origin is not None:
         origin = msgspec.structs.replace(received.origin, end_user=facts.end_user)
@@ -240,6 +240,18 @@ def _once(drafts: Sequence[Draft]) -> Iterator[Draft]:
                 continue
             seen.add((value.id, value.content))
         yield draft
+
+
+def _without_beginning(drafts: Iterable[Draft]) -> list[Draft]:
+    """``drafts`` whose last response, if it is reasoning alone and nothing follows it, is one that did not complete:
+    some clients keep what they got of one that broke off, and ask again with it.
+    """
+    said = list(drafts)
+    at = next((at for at in range(len(said) - 1, -1, -1) if said[at].kind != "reasoning"), -1)
+    header = said[at].value if 0 <= at < len(said) - 1 else None
+    if isinstance(header, Response):
+        said[at] = msgspec.structs.replace(said[at], value=msgspec.structs.replace(header, complete=False))
+    return said
 
 
 def _vouched(drafts: Sequence[Draft], origin: Origin) -> Iterator[Draft]:

@@ -65,6 +65,19 @@ def test_a_setting_among_the_messages_costs_no_bound_reasoning(referee: Referee)
     assert ["thinking", "tool_use"] == [part["type"] for part in referee.requests[1].body["messages"][1]["content"]]
 
 
+@pytest.mark.parametrize("model", [DEEPSEEK, BOUND, "openai/gpt-5.6"])
+def test_reasoning_that_no_answer_followed_is_not_gone_on_with(referee: Referee, model: str) -> None:
+    """Codex keeps it of a response that broke off, and asks again with it as the last of what was said."""
+    made = engine(Fresh(), referee)
+    said: list[Any] = [{"role": "user", "content": "Hello."}]
+    body = {"model": model, "input": said, "include": ["reasoning.encrypted_content"], "store": False}
+    said += [item for item in ask(made, "openai-responses", body).json["output"] if item["type"] == "reasoning"]
+    again = ask(made, "openai-responses", body)
+
+    assert (2, 200, [200, 200]) == (len(said), again.status, [seen.status for seen in referee.requests])
+    assert referee.requests[0].raw == referee.requests[1].raw
+
+
 def test_a_result_that_is_sent_twice_is_one(referee: Referee) -> None:
     """Gemini CLI does that when it resumes: the conversation is recognised, and the host gets each result once."""
     made = engine(Fresh(), referee)
