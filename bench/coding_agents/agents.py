@@ -75,7 +75,6 @@ _CODEX = Agent(
         *("-c", "model_auto_compact_token_limit=100", "{prompt}"),
     ),
     fronts={"openai-responses": Front()},
-    notes="for gpt-6 it offers its tools in an item that the referee's model does not read yet",
 )
 _OPENAI_COMPATIBLE = '"@ai-sdk/openai-compatible"'
 _OPENCODE = Agent(

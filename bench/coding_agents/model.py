@@ -7,6 +7,7 @@ three files of the agent's own directory and nothing else.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 
@@ -22,7 +23,7 @@ FILES: Mapping[str, str] = {
 }
 """What is in an agent's directory; the texts are looked for in what its tools answer."""
 
-SHELL = "bash|exec_command|shell|shell_command|local_shell|run_shell_command|*shell*"
+SHELL = "bash|exec_command|shell|shell_command|local_shell|run_shell_command|*shell*|exec"
 READ = "read|read_file|look"
 TASK = "agent|task|invoke_agent|*subagent*"
 _PLAN = re.compile(r"plan:([a-z]+)\(([a-z-]*)\) in (\S+?)[.`'\"<]*(?:\s|$)")
@@ -53,7 +54,10 @@ def ended(plan: str) -> str:
 
 
 def _shell(command: str) -> Call:
-    return Call(SHELL, {"command": command, "cmd": command, "description": "Look into a box", "is_background": False})
+    # Codex has its models write a script that runs the shell.
+    script = f"text(await tools.exec_command({json.dumps({'cmd': command})}))"
+    called = {"command": command, "cmd": command, "input": script}
+    return Call(SHELL, {**called, "description": "Look into a box", "is_background": False})
 
 
 def _read(path: str) -> Call:

@@ -28,6 +28,7 @@ from bench.coding_agents.cell import SECONDS, Talk, Where
 from bench.coding_agents.install import PLACE, installed
 from bench.coding_agents.model import ended
 from bench.coding_agents.page import DEMANDING
+from bench.coding_agents.process import Running
 from bench.gateway_clients.gateway import configuration, free_port, start
 from bench.gateway_clients.places import ALIASES
 from thinkback.servers.gateway.access.keys import Terms, new_key
@@ -40,12 +41,14 @@ LEAST = 20
 """How often each must have happened: some kills come when nothing runs any more."""
 PACE = 0.01
 """Seconds between two events of a stream, so that kills find something under way."""
-_LATEST = 1.5
-_PATIENCE = 30.0
+_LATEST = 0.6
+_PATIENCE, _LOOK = 30.0, 0.1
 
 
 class Turn(NamedTuple):
-    """What happens in a turn; ``gateway`` and ``agent`` are killed after so many seconds, 0 not at all."""
+    """What happens in a turn; ``gateway`` and ``agent`` are killed so many seconds after its first request, 0 not at
+    all.
+    """
 
     plan: str
     compacts: bool = False
@@ -91,8 +94,8 @@ def plan(seed: int, turns: int) -> list[Turn]:
                 plan=chance.choice(("boxes", "again", "again")),
                 compacts=number in kinds["compactions"] and number % SESSION > 1,
                 model=chance.choice(models) if number in kinds["switches"] else "",
-                gateway=chance.uniform(0.2, _LATEST) if number in kinds["gateway"] else 0.0,
-                agent=chance.uniform(0.2, _LATEST) if number in kinds["agent"] else 0.0,
+                gateway=chance.uniform(0.01, _LATEST) if number in kinds["gateway"] else 0.0,
+                agent=chance.uniform(0.01, _LATEST) if number in kinds["agent"] else 0.0,
             )
         )
     return found
@@ -128,11 +131,12 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
     began: dict[int, float] = {}
     sent: list[Sent] = []
     refused: list[str] = []
-    lock = threading.Lock()
+    lock, asked = threading.Lock(), threading.Event()
 
     def note(exchange: Exchange) -> None:
         with lock:
             began[id(exchange)] = time.monotonic()
+            asked.set()
             if exchange.status != 200:
                 refused.append(f"{exchange.host}: {exchange.verdict.reason}")
 
@@ -142,6 +146,12 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
             if exchange.step is not None and exchange.status == 200:
                 place = f"{exchange.host} {exchange.model}"
                 sent.append(Sent(digest_of_step(exchange.step), place, since, time.monotonic(), whole))
+
+    def is_at_work(running: Running, seconds: float) -> bool:
+        """Whether the agent still runs so many seconds after its first request."""
+        while running.lives(0.0) and not asked.wait(_LOOK):
+            pass
+        return running.lives(seconds)
 
     failed: list[str] = []
     agent_kills: list[float] = []
@@ -168,10 +178,11 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
                 compacts = turn.compacts and not first
                 compactions += compacts
                 command = agent.first if first else agent.compact if compacts else agent.again
+                asked.clear()
                 running = talk.start(command, "talk" if compacts else turn.plan)
-                if turn.gateway and running.lives(turn.gateway):
+                if turn.gateway and is_at_work(running, turn.gateway):
                     gateway.kill()
-                if turn.agent and running.lives(turn.agent):
+                if turn.agent and is_at_work(running, turn.agent):
                     agent_kills.append(time.monotonic())
                     ran = running.end()
                 else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.referee.learning import copies_of, learn_responses
-from tests.referee.responses.desk import ENCRYPTED, STATELESS, Body, Desk, user
+from tests.referee.responses.desk import ENCRYPTED, STATELESS, WEATHER, Body, Desk, output, user
 from thinkback_referee import Call, Step
 from thinkback_referee.credentials import account_of
 from thinkback_referee.jsons import as_list, as_object
@@ -75,6 +75,29 @@ def test_calls_are_streamed_as_arguments() -> None:
         added["status"],
         done["arguments"],
         done["status"],
+    )
+
+
+def test_tools_that_an_item_offers_are_called_in_their_own_form() -> None:
+    """As Codex offers them to GPT-6: in a namespace, one of them taking any text; the round counts as one of calls."""
+    custom = {"type": "custom", "name": "exec", "description": "Run a script."}
+    space = {"type": "namespace", "name": "functions", "tools": [custom, WEATHER]}
+    given = {"type": "additional_tools", "role": "developer", "tools": [space]}
+    desk = Desk("openai", "gpt-6-sol", STATELESS)
+    calls = [Call("exec", {"input": "1 + 1"}, "c1"), Call("get_weather", {"city": "Oslo"}, "c2")]
+    step = Step(reasoning="Look.", tool_calls=calls)
+    items = desk.items(step, given, HI)
+    assert "custom_tool_call_input.done" in kinds(desk.events(step, given, HI))
+    assert [("custom_tool_call", "functions", "1 + 1"), ("function_call", "functions", None)] == [
+        (item["type"], item["namespace"], item.get("input")) for item in items[1:]
+    ]
+    results = {"type": "custom_tool_call_output", "call_id": "c1", "output": "2"}, output("c2")
+    assert desk.verdict(given, HI, *items, *results).ok
+    view = desk.view(given, HI, *items, *results)
+    assert (["exec", "get_weather"], 1, (("exec", "2"), ("get_weather", "rain"))) == (
+        [tool.name for tool in view.tools],
+        view.rounds,
+        view.results,
     )
 
 

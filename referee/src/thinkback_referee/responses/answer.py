@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ..jsons import JsonObject
+from ..jsons import JsonObject, as_object, as_text
 from ..script import Step
 from ..streams import CREATED, arguments_text, derived
 from .request import Request
@@ -80,14 +80,17 @@ ADDED, DONE, WHOLE, DELTAS = 0, 1, 2, 3
 _INCOMPLETE = MappingProxyType(
     {"length": "max_output_tokens", "max_output_tokens": "max_output_tokens", "content_filter": "content_filter"}
 )
-_PREFIXES = MappingProxyType({"reasoning": "rs", "message": "msg", "function_call": "fc", "compaction": "cmp"})
+_PREFIXES = MappingProxyType(
+    {"reasoning": "rs", "message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "compaction": "cmp"}
+)
 _OPAQUE = ("reasoning", "compaction")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One output item: reasoning, a message (``text`` or ``refusal``), a call with its arguments as ``text``, or a
-    compaction, which is opaque."""
+    compaction, which is opaque. ``namespace`` is that of the tool that is called, where it is in one.
+    """
 
     kind: str
     index: int
@@ -96,6 +99,7 @@ class Output:
     phase: str = ""
     name: str = ""
     call_id: str = ""
+    namespace: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -151,7 +155,11 @@ class Answer:
         for call in step.tool_calls:
             index = start + len(found)
             identifier = call.id or call_id(style, self.digest, index)
-            found.append(Output("function_call", index, arguments_text(call), name=call.name, call_id=identifier))
+            space, tool = self.request.added_tools.get(call.name, ("", {}))
+            is_custom = tool.get("type") == "custom"
+            text = as_text(as_object(call.arguments).get("input")) if is_custom else arguments_text(call)
+            kind = "custom_tool_call" if is_custom else "function_call"
+            found.append(Output(kind, index, text, name=call.name, call_id=identifier, namespace=space))
         return found
 
     def item_id(self, output: Output, copy: int) -> str:
@@ -172,6 +180,7 @@ class Answer:
             "reasoning": self._reasoning,
             "message": self._message,
             "function_call": self._call,
+            "custom_tool_call": self._call,
             "compaction": self._compaction,
         }
         return shape[output.kind](output, copy)
@@ -208,14 +217,15 @@ class Answer:
         return {**item, "phase": output.phase} if output.phase else item
 
     def _call(self, output: Output, copy: int) -> JsonObject:
-        return {
+        item: JsonObject = {
             "id": self.item_id(output, copy),
-            "type": "function_call",
+            "type": output.kind,
             "status": "in_progress" if copy == ADDED else "completed",
-            "arguments": "" if copy == ADDED else output.text,
+            "arguments" if output.kind == "function_call" else "input": "" if copy == ADDED else output.text,
             "call_id": output.call_id,
             "name": output.name,
         }
+        return {**item, "namespace": output.namespace} if output.namespace else item
 
 
 def part_of(output: Output) -> JsonObject:

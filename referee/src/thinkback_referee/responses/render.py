@@ -110,12 +110,24 @@ def _call(answer: Answer, output: Output) -> Iterator[JsonObject]:
     yield {"type": "response.function_call_arguments.done", "arguments": output.text}
 
 
+def _custom_call(answer: Answer, output: Output) -> Iterator[JsonObject]:
+    for piece in slices(output.text):
+        yield {"type": "response.custom_tool_call_input.delta", "delta": piece}
+    yield {"type": "response.custom_tool_call_input.done", "input": output.text}
+
+
 def _nothing(answer: Answer, output: Output) -> Iterator[JsonObject]:
     yield from ()
 
 
 _MAKERS = MappingProxyType(
-    {"reasoning": _reasoning, "message": _message, "function_call": _call, "compaction": _nothing}
+    {
+        "reasoning": _reasoning,
+        "message": _message,
+        "function_call": _call,
+        "custom_tool_call": _custom_call,
+        "compaction": _nothing,
+    }
 )
 
 

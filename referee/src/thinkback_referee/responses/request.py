@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 
 from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, compact
-from ..persona import View, offered
+from ..persona import OfferedTool, View, offered
 from ..script import Step
 from ..streams import arguments_text, count_words
 from .ledger import Ledger, Made, text_of
 from .profiles import Profile
 
-_SAID = frozenset({"reasoning", "function_call", "custom_tool_call"})
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = tuple(f"{kind}_output" for kind in CALLS)
+_SAID = frozenset({"reasoning", *CALLS})
+# What a tool takes that takes any text.
+_ONE_TEXT: JsonObject = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,18 @@ class Request:
         return (*self.earlier, *(self._resolved(item) for item in self.input))
 
     @cached_property
+    def added_tools(self) -> dict[str, tuple[str, Mapping[str, object]]]:
+        """The functions and custom tools that items offer, by name, each with the namespace that it stands in."""
+        found: dict[str, tuple[str, Mapping[str, object]]] = {}
+        for item in self.items:
+            for tool in as_objects(item.raw.get("tools")) if item.kind == "additional_tools" else ():
+                space = as_text(tool.get("name")) if tool.get("type") == "namespace" else ""
+                for each in as_objects(tool.get("tools")) if space else (tool,):
+                    if each.get("type") in ("function", "custom"):
+                        found[as_text(each.get("name"))] = (space, each)
+        return found
+
+    @cached_property
     def effort(self) -> str:
         """The effort in force: the last update's, else the parameter, else the model's own."""
         updates = (item.raw.get("reasoning") for item in self.items if item.kind == "configuration_update")
@@ -163,7 +179,7 @@ class Request:
             return made
         if item.id:
             return self.ledger.named(item.id)
-        calls = self.ledger.called(item.call_id) if item.kind == "function_call" else ()
+        calls = self.ledger.called(item.call_id) if item.kind in CALLS else ()
         return calls[-1] if calls else None
 
     def withheld(self, place: int, item: Item) -> str:
@@ -209,7 +225,7 @@ def prefixes_after(request: Request, output: Sequence[Mapping[str, object]]) -> 
 
 
 def _arguments(item: Item) -> object:
-    text = as_text(item.raw.get("arguments"))
+    text = as_text(item.raw.get("arguments")) or as_text(item.raw.get("input"))
     try:
         return json.loads(text) if text else None
     except ValueError:
@@ -236,8 +252,11 @@ def view_of(request: Request) -> View:
         asked=users[-1].text if users else "",
         turn=max(1, len(users)),
         steps=len(turn),
-        rounds=sum(any(item.kind == "function_call" for item in said) for said in turn),
-        tools=tuple(offered(tool) for tool in as_objects(request.body.get("tools")) if tool.get("type") == "function"),
+        rounds=sum(any(item.kind in CALLS for item in said) for said in turn),
+        tools=(
+            *(offered(tool) for tool in as_objects(request.body.get("tools")) if tool.get("type") == "function"),
+            *(_offered(tool) for _, tool in request.added_tools.values()),
+        ),
         choice=_choice(request.body.get("tool_choice")),
         thinks=request.thinks,
         results=_results(items, start),
@@ -245,6 +264,11 @@ def view_of(request: Request) -> View:
         readable=request.thinks and bool(readable),
         began=request.thinks and bool(turn),
     )
+
+
+def _offered(tool: Mapping[str, object]) -> OfferedTool:
+    found = offered(tool)
+    return replace(found, parameters=_ONE_TEXT) if tool.get("type") == "custom" else found
 
 
 def notes_of(request: Request) -> tuple[str, ...]:
@@ -269,8 +293,8 @@ def _choice(choice: object) -> str:
 
 
 def _results(items: tuple[Item, ...], start: int) -> tuple[tuple[str, str], ...]:
-    names = {item.call_id: as_text(item.raw.get("name")) for item in items if item.kind == "function_call"}
-    outputs = [item for item in items[start + 1 :] if item.kind == "function_call_output"]
+    names = {item.call_id: as_text(item.raw.get("name")) for item in items if item.kind in CALLS}
+    outputs = [item for item in items[start + 1 :] if item.kind in OUTPUTS]
     return tuple((names.get(item.call_id, ""), item.text) for item in outputs)
 
 
@@ -280,8 +304,8 @@ def prompt_words(request: Request) -> list[str]:
     words = as_text(request.body.get("instructions")).split() + (compact(tools).split() if tools else [])
     for item in request.items:
         words.append(f"<{item.raw.get('role') or item.kind}>")
-        if item.kind == "function_call":
-            words += f"{item.raw.get('name')} {item.raw.get('arguments')}".split()
+        if item.kind in CALLS:
+            words += f"{item.raw.get('name')} {item.raw.get('arguments') or item.raw.get('input')}".split()
         elif item.kind != "reasoning":
             words += item.text.split()
     # At the end: what the model reads of its reasoning changes with the turn, and with it the prompt.

@@ -9,6 +9,13 @@ import pytest
 from tests.servers.gateway.harness.engines import BOUND, DEEPSEEK, TOOL, Fresh, ask, engine, forgetful_chat
 from thinkback_referee import Referee
 
+FUNCTION: Any = TOOL["function"]
+
+
+def asked(referee: Referee) -> Any:
+    """The last request that went out."""
+    return referee.requests[-1].body
+
 
 def filled(message: dict[str, Any]) -> dict[str, Any]:
     """As some clients send a message without text."""
@@ -35,8 +42,8 @@ def test_an_answer_behind_one_that_is_known_is_found_where_the_words_before_them
     behind it by what stands before it in the log.
     """
     made = engine(Fresh(), referee)
-    question = {"role": "user", "content": "<reminder>Be brief.</reminder> What is the weather in Oslo?"}
-    answers = forgetful_chat(lambda body: ask(made, "openai-chat", body), DEEPSEEK, [question["content"]])
+    question = "<reminder>Be brief.</reminder> What is the weather in Oslo?"
+    answers = forgetful_chat(lambda body: ask(made, "openai-chat", body), DEEPSEEK, [question])
     call, said = (kept.json["choices"][0]["message"] for kept in answers)
     kept = [
         {key: message[key] for key in ("role", "content", "tool_calls") if key in message} for message in (call, said)
@@ -46,7 +53,7 @@ def test_an_answer_behind_one_that_is_known_is_found_where_the_words_before_them
     messages = [changed, kept[0], result, kept[1], {"role": "user", "content": "And in Rome?"}]
     again = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "tools": [TOOL]})
 
-    sent = [message.get("reasoning_content") for message in referee.requests[-1].body["messages"]]
+    sent = [message.get("reasoning_content") for message in asked(referee)["messages"]]
     thought = [message["reasoning_content"] for message in (call, said)]
     assert ("complete", [None, thought[0], None, thought[1], None]) == (again.headers["thinkback-reattach"], sent)
 
@@ -56,13 +63,13 @@ def test_a_setting_among_the_messages_costs_no_bound_reasoning(referee: Referee)
     made = engine(Fresh(), referee)
     said: list[Any] = [{"type": "configuration_update", "reasoning": {"effort": "low"}}]
     said.append({"role": "user", "content": "What is the weather in Oslo?"})
-    body = {"model": BOUND, "input": said, "tools": [{"type": "function", **TOOL["function"]}]}
+    body = {"model": BOUND, "input": said, "tools": [{"type": "function", **FUNCTION}]}
     (call,) = (item for item in ask(made, "openai-responses", body).json["output"] if item["type"] == "function_call")
     said += [call, {"type": "function_call_output", "call_id": call["call_id"], "output": "7 degrees"}]
     ask(made, "openai-responses", body)
 
     assert [200, 200] == [seen.status for seen in referee.requests]
-    assert ["thinking", "tool_use"] == [part["type"] for part in referee.requests[1].body["messages"][1]["content"]]
+    assert ["thinking", "tool_use"] == [part["type"] for part in asked(referee)["messages"][1]["content"]]
 
 
 @pytest.mark.parametrize("model", [DEEPSEEK, BOUND, "openai/gpt-5.6"])
@@ -81,7 +88,7 @@ def test_reasoning_that_no_answer_followed_is_not_gone_on_with(referee: Referee,
 def test_a_result_that_is_sent_twice_is_one(referee: Referee) -> None:
     """Gemini CLI does that when it resumes: the conversation is recognised, and the host gets each result once."""
     made = engine(Fresh(), referee)
-    tools = [{"functionDeclarations": [TOOL["function"]]}]
+    tools = [{"functionDeclarations": [FUNCTION]}]
     contents: list[Any] = [{"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]}]
 
     def answer() -> Any:
@@ -105,7 +112,7 @@ def test_a_result_that_is_sent_twice_is_one(referee: Referee) -> None:
         resumed.headers["thinkback-reattach"],
         [seen.status for seen in referee.requests],
     )
-    assert [result] == referee.requests[-1].body["contents"][2]["parts"]
+    assert [result] == asked(referee)["contents"][2]["parts"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
