@@ -357,6 +357,83 @@ CHAT = (
     },
 )
 
+
+def span(at: int, attributes: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A span as OTLP has it in JSON; ``at`` is its place in the trace."""
+    start = 1795313517741000000 + at * 1_000_000_000
+    pairs = [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
+    times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 500_000_000)}
+    return {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": f"{at:016x}", **times, "attributes": pairs, **more}
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value with its type."""
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case list():
+            return {"arrayValue": {"values": [any_value(each) for each in value]}}
+        case dict():
+            return {"kvlistValue": {"values": [{"key": key, "value": any_value(each)} for key, each in value.items()]}}
+    return {"stringValue": value}
+
+
+def spans(*given: dict[str, Any]) -> dict[str, Any]:
+    """A line of OTLP."""
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [*given]}]}]}
+
+
+def say(role: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A message by OpenTelemetry's conventions."""
+    return {"role": role, "parts": [*parts], **more}
+
+
+def words(text: str) -> dict[str, Any]:
+    """A part of text."""
+    return {"type": "text", "content": text}
+
+
+SPAN = {
+    "gen_ai.provider.name": "anthropic",
+    "gen_ai.request.model": "claude-opus-5-5",
+    "gen_ai.conversation.id": "conv",
+    "server.address": "api.example",
+}
+QUESTION = say("user", words("Which file?"))
+CALLED = say(
+    "assistant",
+    {"type": "reasoning", "content": "I list them.", "signature": "c2lnbmF0dXJl"},
+    {"type": "tool_call", "id": "c1", "name": "ls", "arguments": {"path": "."}},
+)
+GAVE = say("tool", {"type": "tool_call_response", "id": "c1", "response": "notes.txt"})
+OTLP = (
+    spans(
+        span(
+            1,
+            {
+                **SPAN,
+                "gen_ai.usage.input_tokens": 9,
+                "gen_ai.system_instructions": json.dumps([words("Be kind")]),
+                "gen_ai.input.messages": json.dumps([QUESTION]),
+                "gen_ai.output.messages": json.dumps([CALLED]),
+            },
+        ),
+        span(2, {"gen_ai.operation.name": "execute_tool"}),
+    ),
+    spans(
+        span(
+            3,
+            {
+                **SPAN,
+                "gen_ai.input.messages": [QUESTION, CALLED, GAVE],
+                "gen_ai.output.messages": [say("assistant", words("notes.txt"), finish_reason="stop")],
+            },
+        )
+    ),
+)
+
 SAMPLES: dict[str, bytes] = {
     "atif": jsonl(ATIF),
     "chat-jsonl": jsonl(*CHAT),
@@ -367,6 +444,7 @@ SAMPLES: dict[str, bytes] = {
     "gemini-cli": jsonl(*GEMINI),
     "llm": jsonl(*LLM),
     "opencode": jsonl(*OPENCODE),
+    "otlp": jsonl(*OTLP),
     "pi": jsonl(*PI),
 }
 """A history of each program."""

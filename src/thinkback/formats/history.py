@@ -6,13 +6,14 @@ Promises: the same bytes give the same values, ids included, so that a second im
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, ToolCall
 from thinkback.model.commits import Content, Draft, Failure, Priority, Response, TurnEnded, Usage, block_draft
+from thinkback.rules.urls import server_of
 
 _KINDS, _WORDS = 100, 80
 """Kinds of things that are left out of a file, and characters of each."""
@@ -133,7 +134,8 @@ class Notes:
 class Answer(msgspec.Struct):
     """A response as it is put together: one entry, however many records of the source it stands in.
 
-    ``dialect`` is the one that its blocks are written in, empty where nobody knows.
+    ``dialect`` is the one that its blocks are written in, empty where nobody knows; ``server`` is who made it, where
+    the source says that. ``content``, ``message`` and ``repeats`` are those of a ``Response``.
     """
 
     blocks: list[Block] = []
@@ -143,16 +145,23 @@ class Answer(msgspec.Struct):
     usage: Usage | None = None
     error: str = ""
     dialect: str = ""
+    server: str = ""
+    content: Literal["absent", "null", "text"] = "absent"
+    message: str = ""
+    repeats: tuple[str, ...] = ()
 
     def drafts(self, program: str, session: str, entry: str) -> tuple[Draft, ...]:
         """Its commits. Its id is made of the source's ids; one without calls ends its turn."""
         key = key_of(program, session, entry)
         has_calls = any(isinstance(block, ToolCall) for block in self.blocks)
         header = Response(
-            Origin(self.dialect, "", self.model, self.model),
+            Origin(self.dialect, self.server, self.model, self.model),
             id=self.id,
             finish=self.finish or None,
             complete=not self.error,
+            content=self.content,
+            message=self.message,
+            repeats=self.repeats,
             error=Failure(self.error) if self.error else None,
             blocks=len(self.blocks),
             outcome="failed" if self.error else "tool_calls" if has_calls else "answered",
@@ -174,8 +183,8 @@ def key_of(*names: str) -> str:
 def placed(draft: Draft, program: str, vouched: Origin | None = None, *, counts: bool = True) -> Draft:
     """A draft as it may be stored: with an origin that nothing opaque, and nothing word for word, goes back by.
 
-    ``vouched`` is the place that a person vouched for; what was written in another dialect is not from there. Usage
-    names the program where it ``counts``.
+    ``vouched`` is the place that a person vouched for; what was written in another dialect, or made by a server that
+    the source calls by another name, is not from there. Usage names the program where it ``counts``.
     """
     value = draft.value
     if isinstance(value, Usage) and counts:
@@ -183,7 +192,9 @@ def placed(draft: Draft, program: str, vouched: Origin | None = None, *, counts:
     if not isinstance(value, Response):
         return draft
     origin = Origin(program, "", value.origin.requested_model, value.origin.served_model)
-    if vouched is not None and vouched.dialect == value.origin.dialect:
+    made_by = value.origin.endpoint
+    is_there = vouched is not None and (not made_by or server_of(made_by) == server_of(vouched.endpoint))
+    if vouched is not None and is_there and vouched.dialect == value.origin.dialect:
         model = value.origin.requested_model
         origin = msgspec.structs.replace(vouched, requested_model=model, served_model=model)
     return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, origin=origin))

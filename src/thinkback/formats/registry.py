@@ -18,6 +18,7 @@ MODULES: dict[str, str] = {
     "gemini-cli": "gemini_cli",
     "llm": "llm",
     "opencode": "opencode",
+    "otlp": "otlp",
     "pi": "pi",
 }
 """Name of each program to its module under ``thinkback.formats``, which exports ``FORMAT``."""
