@@ -8,31 +8,17 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as conventions
 
+from tests.observe.keeping import Kept
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message
 from thinkback.observe import spans
 from thinkback.observe.spans import Spans
+from thinkback.rules import packaged
 
+REASONED = "llm.token_count.completion_details.reasoning"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-class Kept:
-    """Spans of one test, and who keeps them."""
-
-    def __init__(self) -> None:
-        self.exporter = InMemorySpanExporter()
-        self.provider = TracerProvider()
-        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-
-    @property
-    def one(self) -> ReadableSpan:
-        (span,) = self.exporter.get_finished_spans()
-        return span
 
 
 @pytest.fixture
@@ -80,7 +66,9 @@ def test_a_span_says_what_was_used(kept: Kept) -> None:
         )
 
     attributes = dict(kept.one.attributes or {})
-    assert {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", spans.REASONING_TOKENS: 0} == attributes
+    ours = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", spans.REASONING_TOKENS: 0}
+    theirs = {"openinference.span.kind": "LLM", "llm.model_name": "m", REASONED: 0}
+    assert {**ours, **theirs} == attributes
     assert "chat m" == kept.one.name
 
 
@@ -112,28 +100,54 @@ def test_a_failure_is_a_kind_without_words(kept: Kept) -> None:
 
 
 def test_what_was_said_is_on_a_span_where_it_is_wanted(kept: Kept) -> None:
-    """Reasoning is a part of its own kind; opaque values are nowhere."""
+    """Reasoning is a part of its own kind, with its signature; keys are blotted out."""
+    made = Spans(content=True, provider=kept.provider)
+    with made.request("chat", {}) as span:
+        made.tell(span, ASKED, ANSWERED, "answered", mask=lambda text: text.replace("A cat", "***"))
+
+    attributes = kept.one.attributes or {}
+    asked, answered = (json.loads(str(attributes[name])) for name in (spans.INPUT_MESSAGES, spans.OUTPUT_MESSAGES))
+    assert [{"type": "text", "content": "Be brief."}] == json.loads(str(attributes[spans.SYSTEM]))
+    assert ["user", "assistant", "tool", "assistant", "user"] == [message["role"] for message in asked]
+    reasoning, call = asked[1]["parts"]
+    assert ("reasoning", "Hm.", "opaque") == (reasoning["type"], reasoning["content"], reasoning["signature"])
+    assert {"type": "tool_call", "id": "c1", "name": "look", "arguments": "{}"} == call
+    assert ["***.", "", "", "***."] == [part["content"] for part in answered[0]["parts"]]
+    assert ("assistant", "answered", "opaque") == (
+        *(answered[0]["role"], answered[0]["finish_reason"]),
+        answered[0]["parts"][1]["signature"],
+    )
+    assert "A cat." not in kept.one.to_json()
+
+
+def test_openinference_says_the_same(kept: Kept) -> None:
+    """A member an attribute, by its names."""
     made = Spans(content=True, provider=kept.provider)
     with made.request("chat", {}) as span:
         made.tell(span, ASKED, ANSWERED, "answered")
 
-    attributes = kept.one.attributes or {}
-    assert [{"type": "text", "content": "Be brief."}] == json.loads(str(attributes[spans.SYSTEM]))
-    assert ["user", "assistant", "tool", "user"] == [
-        message["role"] for message in json.loads(str(attributes[spans.INPUT_MESSAGES]))
-    ]
-    assert [
-        {"type": "reasoning", "content": "Hm."},
-        {"type": "tool_call", "id": "c1", "name": "look", "arguments": "{}"},
-    ] == json.loads(str(attributes[spans.INPUT_MESSAGES]))[1]["parts"]
-    assert [
-        {
-            "role": "assistant",
-            "parts": [{"type": "reasoning", "content": "A cat."}, {"type": "text", "content": "A cat."}],
-            "finish_reason": "answered",
-        }
-    ] == json.loads(str(attributes[spans.OUTPUT_MESSAGES]))
-    assert "opaque" not in kept.one.to_json()
+    said = dict(kept.one.attributes or {})
+    first, call = "llm.input_messages.1.message.contents.0.message_content", "llm.input_messages.1.message.tool_calls.0"
+    assert ("reasoning", "Hm.", "opaque") == (said[f"{first}.type"], said[f"{first}.text"], said[f"{first}.signature"])
+    assert "look" == said[f"{call}.tool_call.function.name"]
+    assert ("a cat", "c1") == tuple(
+        said[f"llm.input_messages.2.message.{name}"] for name in ("content", "tool_call_id")
+    )
+    assert "And?" == said["llm.input_messages.4.message.content"]
+    assert "A cat." == said["llm.output_messages.0.message.contents.3.message_content.text"]
+
+
+def test_where_a_span_holds_little_the_oldest_messages_go(kept: Kept) -> None:
+    """By default an SDK keeps 128 attributes: what was used and the whole conversation are among them."""
+    made = Spans(content=True, provider=kept.provider)
+    with made.request("chat", {}) as span:
+        made.tell(span, [Draft("user", Message(str(at))) for at in range(500)], ANSWERED, "answered")
+        made.say(span, {spans.OPERATION: "chat", spans.REQUEST_MODEL: "m"})
+
+    said = dict(kept.one.attributes or {})
+    assert {spans.REQUEST_MODEL, spans.OPERATION, "llm.model_name", "llm.output_messages.0.message.role"} <= said.keys()
+    assert 500 == len(json.loads(str(said[spans.INPUT_MESSAGES])))
+    assert "llm.input_messages.499.message.content" in said
 
 
 def test_nothing_that_was_said_is_on_a_span_by_default(kept: Kept) -> None:
@@ -147,7 +161,8 @@ def test_nothing_that_was_said_is_on_a_span_by_default(kept: Kept) -> None:
 
 def test_endpoints_are_called_as_the_conventions_call_them() -> None:
     """Others keep their own names."""
-    assert ("gcp.gemini", "deepseek", "house") == tuple(map(spans.provider_of, ("gemini", "deepseek", "house")))
+    assert ("gcp.gemini", "moonshot_ai", "house") == tuple(map(spans.provider_of, ("gemini", "kimi", "house")))
+    assert packaged.providers().keys() <= {endpoint.id for endpoint in packaged.endpoints()}
 
 
 def test_opentelemetry_is_imported_only_by_who_makes_spans() -> None:

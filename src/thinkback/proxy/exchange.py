@@ -118,6 +118,9 @@ class Exchange:
         self._failure = self._reason = ""
         # Our id of the response: of the one that was sent for last, and as the client was told it.
         self._sent = self._response = ""
+        # The request that was built last, and the hash of its record.
+        self._plan: Plan | None = None
+        self._recorded = ""
         self._result: ReadResult | None = None
         self._is_whole = self._is_stored = False
         self._cache = CacheUse()
@@ -170,6 +173,8 @@ class Exchange:
             failure=self._failure,
             reason=self._reason,
             attempts=self._attempts,
+            record=self._recorded,
+            plan=self._plan,
             asked=view.request.drafts if view is not None else (),
         )
         if result is not None and result.usage is not None and self._route is not None:
@@ -185,7 +190,8 @@ class Exchange:
                 cache_collapse=self._cache.cause,
             )
         if result is not None and self._is_whole:
-            report = msgspec.structs.replace(report, answered=result.blocks, finish=result.response.outcome)
+            said = {"answered": result.blocks, "finish": result.response.outcome, "header": result.response}
+            report = msgspec.structs.replace(report, **said)
         return report
 
     @property
@@ -336,7 +342,7 @@ class Exchange:
         settings = yield Settle(route)
         plan, left = planning.planned(view, resumed, route, settings)
         self._left = (*left, *presentation.withheld_from(view, plan))
-        self._served = route
+        self._served, self._plan = route, plan
         self._attempts += 1
         return plan
 
@@ -395,6 +401,8 @@ class Exchange:
             entry = retention.branched(entry)
             stored = yield Store(step, entry, None, view.scope)
         self._degraded, self._is_stored = self._degraded or not stored, True
+        if stored and client.records:
+            self._recorded = next((commit.hash for commit in commits if commit.kind == "request"), self._recorded)
         turn.line = turn.line.behind(commits, entry.branch)
         turn.brought += sum(len(commit.payload) for commit in commits)
         return commits

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from thinkback.model.blocks import Block
-from thinkback.model.commits import Draft
+from thinkback.model.commits import Draft, Response
+from thinkback.turn.plan import Plan
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What is known of an exchange, for a log, measures and spans. But for the last three, names and numbers alone.
+    """What is known of an exchange, for a log, measures and spans. But for the last five, names and numbers alone.
 
     ``cache_missed_tokens`` an earlier request had in the prompt cache, and ``cache_collapse`` says why that are so many
     (a ``Cause``). ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not
-    answer. Tokens are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by
-    reference.
+    answer. Tokens are ``None`` where nobody counted them. ``record`` is the hash of the record of what was sent.
+    ``asked``, ``answered``, ``finish`` and ``header`` are what was said, ``plan`` what was sent last, by reference.
     """
 
     model: str = ""
@@ -35,6 +36,9 @@ class Report(msgspec.Struct, frozen=True):
     cached_tokens: int | None = None
     cache_missed_tokens: int | None = None
     cache_collapse: str = ""
+    record: str = ""
     asked: Sequence[Draft] = ()
     answered: Sequence[Block] = ()
     finish: str = ""
+    header: Response | None = None
+    plan: Plan | None = None

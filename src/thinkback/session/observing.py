@@ -1,12 +1,12 @@
-"""What a session leaves in the usage log, and what its responses cost."""
+"""What a session leaves in the usage log and in traces, and what its responses cost."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from thinkback.errors import RuleFileError
+from thinkback.errors import MissingPackageError, RuleFileError
 from thinkback.model.commits import Message, Usage
 from thinkback.model.target import Settings
 from thinkback.observe.cost import Cost, Prices, cost, cost_of, read
@@ -17,7 +17,74 @@ from thinkback.turn.spending import StepUse
 from thinkback.turn.usage import token_use
 
 if TYPE_CHECKING:
+    from thinkback.drive import agenda
+    from thinkback.log.protocol import SessionInfo
+    from thinkback.model.deltas import Delta
+    from thinkback.observe.spans import Spans
+    from thinkback.turn import events
     from thinkback.turn.plan import Plan
+
+
+class Together:
+    """Several who are told what becomes of requests."""
+
+    def __init__(self, *watches: agenda.Watch) -> None:
+        self._watches = watches
+        self.waits = False
+
+    def sent(self, command: events.Send) -> None:
+        """Tell all of them."""
+        for watch in self._watches:
+            watch.sent(command)
+        self.waits = True
+
+    def shown(self, deltas: Sequence[Delta]) -> None:
+        """Tell those who wait."""
+        for watch in self._watches:
+            if watch.waits:
+                watch.shown(deltas)
+        self.waits = any(watch.waits for watch in self._watches)
+
+    def notify(self, event: events.Event) -> None:
+        """Tell all of them."""
+        for watch in self._watches:
+            watch.notify(event)
+
+    def over(self) -> None:
+        """Tell all of them."""
+        for watch in self._watches:
+            watch.over()
+
+
+def watch_of(
+    session: SessionInfo, log: UsageLog | None, message: Message | None, settings: Settings
+) -> agenda.Watch | None:
+    """Who is told of the requests of a turn; nobody where the settings want neither usage log nor spans."""
+    spans = spans_of(settings) if settings.telemetry_spans else None
+    own = watch(session.name, log, message, settings) if log is not None else None
+    if spans is None:
+        return own
+    from thinkback.observe.span_watch import SpanWatch
+
+    traced = SpanWatch(spans, session.id)
+    return Together(own, traced) if own is not None else traced
+
+
+_spans: dict[bool, Spans | None] = {}
+
+
+def spans_of(settings: Settings) -> Spans | None:
+    """Who makes spans; nobody, and a warning once, where OpenTelemetry is not installed."""
+    content = settings.telemetry_content
+    if content not in _spans:
+        from thinkback.observe.spans import Spans
+
+        try:
+            _spans[content] = Spans(content=content)
+        except MissingPackageError as error:
+            _spans[content] = None
+            warnings.warn("; ".join((error.message, *error.actions_for_people)), stacklevel=outside())
+    return _spans[content]
 
 
 def watch(session: str, log: UsageLog, message: Message | None, settings: Settings) -> Watch | None:

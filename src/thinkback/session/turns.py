@@ -234,13 +234,13 @@ def _driver(conversation: Conversation, message: Message | None, options: Option
 def watch_of(
     conversation: Conversation, configuration: Configuration, message: Message | None, options: Options
 ) -> Watch | None:
-    """Who writes the usage log of a turn; nobody where there is none."""
-    log = conversation.store.usage_log
-    if log is None:
+    """Who writes the usage log of a turn and makes its spans; nobody where there is neither."""
+    log, settings = conversation.store.usage_log, configuration.settings(options.settings)
+    if log is None and not settings.telemetry_spans:
         return None
-    from thinkback.session.observing import watch
+    from thinkback.session import observing
 
-    return watch(conversation.info.name, log, message, configuration.settings(options.settings))
+    return observing.watch_of(conversation.info, log, message, settings)
 
 
 def refusal(conversation: Conversation, found: Compaction) -> str:

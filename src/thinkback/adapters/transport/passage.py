@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 import httpx2
 import msgspec
@@ -36,6 +37,9 @@ from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.settings import Layers
 from thinkback.turn.credentials import Credentials
 from thinkback.turn.plan import Plan
+
+if TYPE_CHECKING:
+    from thinkback.observe.spans import Spans
 
 MOST = 100_000
 """Messages that a request may have."""
@@ -139,6 +143,8 @@ class Office:
         self._layers = Layers().replace("user", {**_OURS, **settings})
         self._effective: dict[str, Settings] = {}
         self._keyring = Keyring()
+        wanted = self._layers.effective({})
+        self.spans = _spans(content=wanted.telemetry_content) if wanted.telemetry_spans else None
 
     def settings_at(self, target: Target) -> Settings:
         """The settings in force there."""
@@ -178,6 +184,12 @@ class Office:
         return events.Route(endpoint, place, target, authenticator, {}, streaming, whole)
 
 
+def _spans(*, content: bool) -> Spans:
+    from thinkback.observe.spans import Spans
+
+    return Spans(content=content)
+
+
 class Passage:
     """One request for the API ``api``; ``run`` is its flow."""
 
@@ -200,11 +212,19 @@ class Passage:
         self._network: Exception | None = None
         self._log_error: StoreError | None = None
         self._stored = 0
+        self.answered_at = 0.0
 
     # -- the flow --------------------------------------------------------------------------------------------------
 
     def run(self) -> Flow:
         """All that is to be done. Raises what the program is to see."""
+        if self._office.spans is None:
+            return self._run()
+        from thinkback.adapters.transport.tracing import traced
+
+        return traced(self._office.spans, self, self._run())
+
+    def _run(self) -> Flow:
         journal = self._office.journal
         if journal.holds:
             yield Do(lambda: journal.repeats(self._attempt), stores=True)
@@ -369,6 +389,7 @@ class Passage:
         self._is_its_own, self._is_read = True, False
         self._head = None
         self._head = yield Post(self._written(command.plan, command.body))
+        self.answered_at = time.monotonic()
         return events.Head(self._head.status_code, dict(self._head.headers))
 
     def _written(self, plan: Plan, body: bytes) -> httpx2.Request:
@@ -499,6 +520,27 @@ class Passage:
             raise self._network
 
     # -- what is said of it ----------------------------------------------------------------------------------------
+
+    @property
+    def front(self) -> str:
+        """The dialect that the program speaks."""
+        return self._api.front
+
+    @property
+    def report(self) -> Report:
+        """What is known of it by now."""
+        begun: Exchange | None = vars(self).get("_exchange")
+        return begun.report() if begun is not None else Report()
+
+    @property
+    def status(self) -> int:
+        """The status of the provider's last response; 0 where there is none."""
+        return self._head.status_code if self._head is not None else 0
+
+    @property
+    def streams(self) -> bool:
+        """Whether its response is a stream."""
+        return self._head is not None and "event-stream" in self._head.headers.get("content-type", "")
 
     def _fault(self, error: Exception) -> _Bypassed:
         reason = f"{type(error).__name__}: {error}"

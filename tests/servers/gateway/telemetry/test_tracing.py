@@ -78,6 +78,15 @@ def test_a_span_has_the_use_and_the_conversation() -> None:
         "thinkback.front": "openai-chat",
         "thinkback.request.id": "req_1",
         "thinkback.key": "k",
+        "thinkback.attempts": 0,
+        "openinference.span.kind": "LLM",
+        "llm.provider": "deepseek",
+        "llm.model_name": "fast",
+        "session.id": "s1",
+        "llm.token_count.prompt": 10,
+        "llm.token_count.completion": 9,
+        "llm.token_count.completion_details.reasoning": 7,
+        "llm.token_count.total": 19,
     } == dict(attributes)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from thinkback.proxy.report import Report
 from thinkback.servers.gateway.config.schema import Telemetry
 from thinkback.servers.gateway.incoming import Incoming, Notes
 from thinkback.wire.registry import front
@@ -38,6 +37,7 @@ def spans_of(telemetry: Telemetry) -> Spans | None:
 def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[None]:
     """A span around the answer to ``incoming``. What was said is on it only for keys that record everything."""
     from thinkback.observe import spans as names
+    from thinkback.proxy import tracing
 
     operation = front(incoming.request.front).operation
     with spans.request(operation, incoming.request.headers) as span:
@@ -51,36 +51,17 @@ def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[Non
             notes, report = response.notes, response.notes.report
             ended = "" if response.ended else response.gone
             failure = report.failure or failure or ended or (str(response.status) if response.status >= 400 else "")
-            endpoint, _, served = report.upstream.partition("/")
             attributes = {
                 names.OPERATION: operation,
-                names.PROVIDER: names.provider_of(endpoint),
-                names.REQUEST_MODEL: report.model,
-                names.RESPONSE_MODEL: report.served or served,
-                names.RESPONSE_ID: report.response,
-                names.CONVERSATION: report.session,
                 names.REQUEST_STREAM: response.streams,
                 names.FIRST_CHUNK: notes.phases.get("first_byte"),
                 names.STATUS: response.status or None,
-                **usage_of(report),
+                **tracing.facts_of(report),
                 "thinkback.front": incoming.request.front,
                 "thinkback.request.id": incoming.id,
                 "thinkback.key": incoming.grant.key,
-                "thinkback.reattach": report.reattach,
                 "thinkback.degraded": notes.degraded,
             }
-            spans.say(span, attributes, failure)
             if incoming.grant.recording == "full":
-                spans.tell(span, report.asked, report.answered, report.finish)
-
-
-def usage_of(report: Report) -> dict[str, int | None]:
-    """Tokens by the names of attributes."""
-    from thinkback.observe import spans as names
-
-    return {
-        names.INPUT_TOKENS: report.input_tokens,
-        names.OUTPUT_TOKENS: report.output_tokens,
-        names.REASONING_TOKENS: report.reasoning_tokens,
-        names.CACHED_TOKENS: report.cached_tokens,
-    }
+                tracing.tell(spans, span, report)
+            spans.say(span, attributes, failure)

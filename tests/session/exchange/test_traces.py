@@ -1,0 +1,71 @@
+"""Traces with what was said: exported by a real SDK, imported, and gone on with as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+import thinkback
+from tests.conformance.moves import KEY, PLACES, TOOLS, Place, answered
+from tests.observe.keeping import Kept, console, otlp
+from tests.observe.keeping import spans_here as spans_here
+from thinkback.drive.http import HttpResponse, Httpx2Transport, Timeouts
+from thinkback.session.exchange.histories import Wanted, run, vouched
+from thinkback.session.session import Session
+from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
+
+
+class Elsewhere(Httpx2Transport):
+    """What goes to a provider's own address reaches the referee."""
+
+    def __init__(self, referee: Referee, place: Place) -> None:
+        super().__init__()
+        self._there = referee.base_url(place.host)
+        self.base_url = ""
+
+    @contextmanager
+    def post(self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> Iterator[HttpResponse]:
+        """To the referee instead."""
+        assert url.startswith(self.base_url)
+        with super().post(self._there + url.removeprefix(self.base_url), headers, body, timeouts) as response:
+            yield response
+
+
+def at(store: SessionStore, place: Place, transport: Elsewhere, name: str = "chat") -> Session:
+    """A session there."""
+    session = store.session(name, endpoint=place.endpoint, model=place.model, api_key=KEY, transport=transport)
+    transport.base_url = session.target.base_url
+    return session
+
+
+# Bedrock has an address for each region, so that nobody can vouch for its name.
+@pytest.mark.parametrize("place", [place for place in PLACES if place.dialect != "bedrock"], ids=lambda at: at.dialect)
+def test_a_trace_with_content_is_replayed(place: Place, tmp_path: Path, referee: Referee, spans_here: Kept) -> None:
+    """A conversation with calls: the next request of the imported session has the bytes of the original's."""
+    settings: dict[str, object] = {"telemetry.spans": True, "telemetry.content": True, "reasoning.enabled": True}
+    settings |= {"reasoning.effort": "low"} if place.dialect == "openai-responses" else {}
+    with closing(Elsewhere(referee, place)) as transport:
+        with thinkback.open(":memory:", rules={}, settings=settings) as store:
+            session = at(store, place, transport)
+            session.chat("What is the weather in Oslo?", tools=TOOLS)
+            answered(session)
+            session.chat("Thanks. And in Bergen?", tools=TOOLS)
+            answered(session)
+            expected = bytes(session.wire.plan("Go on.", tools=TOOLS)).decode()
+            spans = tuple(spans_here.all)
+            assert len(spans) == len(session.usage.steps())
+            assert KEY not in json.dumps([dict(span.attributes or {}) for span in spans])
+        for name, write in (("otlp", otlp), ("console", console)):
+            file = tmp_path / name
+            file.write_bytes(write(spans))
+            with thinkback.open(":memory:", rules={}, settings=settings) as store:
+                (took,), gaps = run(store.log, Wanted("otlp", str(file), vouched=vouched(store, place.endpoint)))
+                again = at(store, place, transport, took.name)
+                assert ([], expected) == (gaps, bytes(again.wire.plan("Go on.", tools=TOOLS)).decode())
+                again.chat("Go on.", tools=TOOLS)
+                assert 200 == referee.requests[-1].status
