@@ -18,6 +18,7 @@ HOSTS = {
     "openai": "openai",
     "deepseek": "deepseek",
     "gemini": "gemini",
+    "gemini-openai": "gemini-openai",
 }
 PASSTHROUGH = "internal_chat_message_metadata_passthrough"
 
@@ -86,6 +87,15 @@ def test_thinking_is_off_where_tools_make_an_answer_need_the_reasoning_that_it_l
     status, seen, body, _ = asked(house, referee, messages=messages, tools=tools)
 
     assert (200, [200], {"type": "disabled"}) == (status, seen, body["thinking"])
+
+
+def test_a_field_that_a_host_of_chat_completions_does_not_know_stays_behind(house: Running, referee: Referee) -> None:
+    """pi says of every request that nothing is to be stored."""
+    body = {"model": "gemini-openai/gemini-3-pro", "messages": [{"role": "user", "content": "Hello."}], "store": False}
+    reply = house.ask("/v1/chat/completions", body, key=None)
+
+    assert (200, True) == (reply.status, "store" in reply.headers["thinkback-left-out"])
+    assert "store" not in referee.requests[-1].body
 
 
 def of_codex(house: Running, referee: Referee, model: str, **more: Any) -> tuple[int, list[int], Any, list[str]]:
