@@ -4,15 +4,18 @@ gateway.
 Keeps each conversation in ``.agents/results.json`` as soon as it has ended, and goes on where a run stopped. A whole
 run writes docs/agent-runs.md. The exit code is 1 where something went wrong through the gateway.
 With ``--only NAME`` (parts of names of agents) it repeats those and takes the others from the last run; ``--places``
-and ``--way`` play a part. ``--short`` plays two agents at two providers and keeps nothing.
+and ``--way`` play a part. ``--short`` plays two agents at two providers, begins nothing after four minutes and keeps
+nothing; what it cannot install or has no time for it leaves out, and says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -37,6 +40,8 @@ _LANES = 2
 # Gemini CLI asks for a newer model where it knows that a name is retired (docs/coding-agents.md).
 _MORE = '\n[models."gemini-*"]\ntargets = [{ upstream = "gemini", model = "gemini-*" }]\n'
 _SHORT_PLACES = ("Anthropic 5.5", "DeepSeek chat")
+_SHORT_SECONDS = 240.0
+"""What the short form may take for each package, and until it begins no more conversations."""
 
 
 class Results:
@@ -66,7 +71,7 @@ def main() -> int:
     chosen = _chosen()
     names = [name for name in (SHORT if chosen.short else AGENTS) if chosen.only in name]
     PLACE.mkdir(exist_ok=True)
-    found = {name: installed(name) for name in names}
+    found = {name: installed(name, _SHORT_SECONDS) if chosen.short else installed(name) for name in names}
     for name in names:
         if found[name].missing:
             print(f"{name}: left out, {found[name].missing}", flush=True)
@@ -117,7 +122,11 @@ def _lane(name: str, found: Installed, results: Results, chosen: argparse.Namesp
         referee = stack.enter_context(Referee(house=agent_step))
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))
         gateway: Gateway | None = None
+        end = time.monotonic() + (_SHORT_SECONDS if chosen.short else math.inf)
         for place, through in _cases(AGENTS[name], chosen):
+            if time.monotonic() > end:
+                print(f"{name}, {place.name}: left out, {_SHORT_SECONDS:g} seconds are over", flush=True)
+                continue
             if (name, place.name, through) in results.cells and not (chosen.places or chosen.way):
                 continue
             if through and gateway is None:

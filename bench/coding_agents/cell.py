@@ -208,7 +208,9 @@ class Talk:
             raise Wrong("failed", f"the plan was not played to its end: {[step.text for step in steps][-1:]}")
         if any(LOST in text for text in said):
             raise Wrong("forgot", "the model said that it had lost its notes")
-        if said[-1].split(".")[0] not in ran.output:
+        # a subagent that ends later makes some agents ask once more, and print that answer alone
+        last = next(step.text for step in reversed(steps) if step.text)
+        if not any(text.split(".")[0] in ran.output for text in (said[-1], last)):
             raise Wrong("failed", f"the model answered {said[-1]!r}, the agent printed {ran.output[-200:]!r}")
         if act == FIRST and self._agent.tools and not _brought(seen):
             raise Wrong("failed", "what its tools answered was not in the last request")

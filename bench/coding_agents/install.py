@@ -21,7 +21,7 @@ from bench.gateway_clients.process import ROOT
 
 PLACE = ROOT / ".agents"
 LOCKS = Path(__file__).parent / "locks"
-_SECONDS = 600
+_SECONDS = 600.0
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -33,29 +33,32 @@ class Installed(NamedTuple):
     missing: str = ""
 
 
-def installed(name: str) -> Installed:
-    """The agent, installed if it was not."""
+def installed(name: str, seconds: float = _SECONDS) -> Installed:
+    """The agent, installed if it was not; each of its packages in so many seconds."""
     agent = AGENTS[name]
     place = PLACE / name
     try:
         if agent.is_python:
-            _from_pypi(place, ROOT / "requirements" / f"agent-{name}.txt")
+            _from_pypi(place, ROOT / "requirements" / f"agent-{name}.txt", seconds)
         else:
-            _from_npm(place, LOCKS / f"{name}.json")
+            _from_npm(place, LOCKS / f"{name}.json", seconds)
     except (OSError, subprocess.SubprocessError) as error:
         return Installed(missing=_reason(error))
     program = place.joinpath(*(part.format(platform=_platform()) for part in agent.program))
     if not program.exists():
         return Installed(missing=f"there is none for {_platform()}")
-    by = (str(node()),) if program.suffix == ".js" else ()
+    try:
+        by = (str(node(seconds)),) if program.suffix == ".js" else ()
+    except OSError as error:
+        return Installed(missing=_reason(error))
     return Installed((*by, str(program)), version(name, agent))
 
 
-def node() -> Path:
+def node(seconds: float = _SECONDS) -> Path:
     """Node as pinned, else the machine's own; raises OSError where there is neither."""
     place = PLACE / NODE
     try:
-        _from_npm(place, LOCKS / f"{NODE}.json")
+        _from_npm(place, LOCKS / f"{NODE}.json", seconds)
     except (OSError, subprocess.SubprocessError):
         found = None
     else:
@@ -88,7 +91,7 @@ def version(name: str, agent: Agent) -> str:
     return str(lock["packages"][""]["dependencies"][agent.package])
 
 
-def _from_npm(place: Path, lock: Path) -> None:
+def _from_npm(place: Path, lock: Path, seconds: float) -> None:
     if _is_ready(place, lock):
         return
     if shutil.which("npm") is None:
@@ -102,22 +105,23 @@ def _from_npm(place: Path, lock: Path) -> None:
     _run(
         ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--loglevel=error"],
         place,
+        seconds,
     )
     _ready(place, lock)
 
 
-def _from_pypi(place: Path, requirements: Path) -> None:
+def _from_pypi(place: Path, requirements: Path, seconds: float) -> None:
     if _is_ready(place, requirements):
         return
     _told(f"installing {place.name}")
-    _run([sys.executable, "-m", "venv", "--clear", str(place)], ROOT)
+    _run([sys.executable, "-m", "venv", "--clear", str(place)], ROOT, seconds)
     pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq"]
-    _run([*pip, "install", "--require-hashes", "--requirement", str(requirements)], ROOT)
+    _run([*pip, "install", "--require-hashes", "--requirement", str(requirements)], ROOT, seconds)
     _ready(place, requirements)
 
 
-def _run(command: list[str], directory: Path) -> None:
-    subprocess.run(command, cwd=directory, capture_output=True, timeout=_SECONDS, check=True)
+def _run(command: list[str], directory: Path, seconds: float) -> None:
+    subprocess.run(command, cwd=directory, capture_output=True, timeout=seconds, check=True)
 
 
 def _is_ready(place: Path, pins: Path) -> bool:

@@ -164,17 +164,19 @@ def _behind_known(
     """
     digests: dict[int, bytes] = {}
     missing = {at for at, _ in found.missing}
-    ends: dict[str, bytes] = {}  # by response, the chain up to it; the line of the last one mostly has them all
+    # The chain up to a response of a session: the line of its last one mostly has them all. Elsewhere it is a copy.
+    ends: dict[tuple[str, str], bytes] = {}
     end = len(said)
     for known in sorted(found.restored, reverse=True):
         seen = found.restored[known]
+        place = seen.session, seen.response
         if not missing.isdisjoint(range(known, end)):
-            if seen.response not in ends:
+            if place not in ends:
                 line = echo_digests.echoed_messages(echo_digests.drafts_of(lines[seen.session, seen.head.hash]))
                 links = echo_digests.chain(message.value for message in line)
-                ends |= {id: link for each, link in zip(line, links, strict=True) for id in each.responses}
-            if seen.response in ends:
-                behind = echo_digests.chain((each.value for each in said[known + 1 : end]), ends[seen.response])
+                ends |= {(seen.session, id): to for each, to in zip(line, links, strict=True) for id in each.responses}
+            if place in ends:
+                behind = echo_digests.chain((each.value for each in said[known + 1 : end]), ends[place])
                 digests |= {at: link for at, link in enumerate(behind, known + 1) if at in missing}
         end = known
     if not digests:

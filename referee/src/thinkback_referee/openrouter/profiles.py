@@ -9,7 +9,8 @@ from ..chat.profiles import COMMON_FIELDS, Host, Keeps, Profile
 
 HOST = Host(
     name="openrouter",
-    fields=COMMON_FIELDS | {"reasoning", "reasoning_content", "reasoning_details"},
+    # cache marks on messages: OpenRouter's own package for the AI SDK sets them (src/chat of ai-sdk-provider)
+    fields=COMMON_FIELDS | {"reasoning", "reasoning_content", "reasoning_details", "cache_control"},
     changed="",
     unauthorized=("No auth credentials found", "401", None),
     unknown_model=("{model} is not a valid model ID", "400", None),

@@ -38,24 +38,30 @@ def test_words_that_a_client_puts_into_an_answer_cost_no_reasoning(referee: Refe
 
 
 def test_an_answer_behind_one_that_is_known_is_found_where_the_words_before_them_were_changed(referee: Referee) -> None:
-    """Qwen Code takes its reminders out of earlier questions when it resumes; a call is found by its id, and the answer
-    behind it by what stands before it in the log.
+    """Qwen Code takes its reminders out of earlier questions whenever it resumes; a call is found by its id, and the
+    answer behind it by what stood before it when it was made, however often the words were changed.
     """
     made = engine(Fresh(), referee)
-    question = "<reminder>Be brief.</reminder> What is the weather in Oslo?"
-    answers = forgetful_chat(lambda body: ask(made, "openai-chat", body), DEEPSEEK, [question])
-    call, said = (kept.json["choices"][0]["message"] for kept in answers)
-    kept = [
-        {key: message[key] for key in ("role", "content", "tool_calls") if key in message} for message in (call, said)
-    ]
-    result = {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "content": "7 degrees"}
-    changed = {"role": "user", "content": "What is the weather in Oslo?"}
-    messages = [changed, kept[0], result, kept[1], {"role": "user", "content": "And in Rome?"}]
-    again = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "tools": [TOOL]})
+    messages: list[dict[str, Any]] = []
+    thoughts: list[str | None] = []
+    told = []
+    for city in ("Oslo", "Bergen", "Rome"):
+        question = {"role": "user", "content": f"<reminder>Be brief.</reminder> What is the weather in {city}?"}
+        messages.append(question)
+        thoughts.append(None)
+        for _ in "ab":
+            answer = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "tools": [TOOL]})
+            told.append(answer.headers["thinkback-reattach"])
+            assert thoughts == [message.get("reasoning_content") for message in asked(referee)["messages"]]
+            said = answer.json["choices"][0]["message"]
+            thoughts.append(said["reasoning_content"])
+            messages.append({key: said[key] for key in ("role", "content", "tool_calls") if key in said})
+            for call in said.get("tool_calls", ()):
+                messages.append({"role": "tool", "tool_call_id": call["id"], "content": "7 degrees"})
+                thoughts.append(None)
+        question["content"] = question["content"].removeprefix("<reminder>Be brief.</reminder> ")
 
-    sent = [message.get("reasoning_content") for message in asked(referee)["messages"]]
-    thought = [message["reasoning_content"] for message in (call, said)]
-    assert ("complete", [None, thought[0], None, thought[1], None]) == (again.headers["thinkback-reattach"], sent)
+    assert ["not-needed", *["complete"] * 5] == told
 
 
 def test_a_setting_among_the_messages_costs_no_bound_reasoning(referee: Referee) -> None:
