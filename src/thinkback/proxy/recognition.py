@@ -27,6 +27,8 @@ OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "o
 NOTHING_RECORDED = "nothing is recorded"
 NOTHING = frozenset({"unknown", NOTHING_RECORDED})
 """The reasons for which an answer is missing that say nothing of whether there ever was one."""
+# So many answers behind known ones are looked for, the last ones first.
+_MOST_BEHIND = 2048
 _EXPIRED = "it is not kept any more"
 _UNSTORED = "it is not stored yet"
 # The id that the gateway gives an item, and how the ids of reasoning begin.
@@ -181,7 +183,7 @@ def _behind_known(
         end = known
     if not digests:
         return {}
-    rows: Sequence[Seen] = yield LookUp(list(digests.values()), scope, CANDIDATES)
+    rows: Sequence[Seen] = yield LookUp(list(digests.values())[:_MOST_BEHIND], scope, CANDIDATES)
     taken = {seen.response for seen in found.restored.values()}
     result: dict[int, Seen] = {}
     for at, digest in digests.items():
