@@ -34,6 +34,8 @@ import thinkback
 LAUNCH = Path(__file__).with_name("launch.py")
 LIBRARIES = ("acp", "httpx2", "mcp.server.stdio", "prompt_toolkit", "rich.console", "sqlite3")
 """What commands import when they come to need it."""
+HOSTED = ("thinkback.adapters.langchain", "thinkback.adapters.llm")
+"""Adapters that import the program that they are for, which is not installed here."""
 
 
 @contextmanager
@@ -126,7 +128,7 @@ def become(job: bytes, streams: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     for module in pkgutil.walk_packages(thinkback.__path__, "thinkback."):
-        if not module.name.startswith(("thinkback.__main__", "thinkback.servers.gateway")):
+        if not module.name.startswith(("thinkback.__main__", "thinkback.servers.gateway", *HOSTED)):
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
