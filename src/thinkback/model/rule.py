@@ -226,6 +226,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
     ``cache_seconds``: for so long the provider keeps the beginning of a request that nobody asked to keep for longer.
+    ``cache_asked``: by the name of a member anywhere in a request and its value, for how many seconds it asks.
     """
 
     id: str
@@ -283,6 +284,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forbids: tuple[Forbidden, ...] = ()
     refusals: tuple[str, ...] = ()
     cache_seconds: int = 0
+    cache_asked: dict[str, dict[str, int]] = {}
     unconfirmed: dict[str, str] = {}
     omits: tuple[Difference, ...] = ()
     adds: tuple[Difference, ...] = ()
