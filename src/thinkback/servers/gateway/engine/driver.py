@@ -75,7 +75,16 @@ class _Driver:
         self._config = config = engine.config
         degraded, rests = bool(sink.notes.degraded), engine.storing.rests
         asked, most = incoming.request, config.limits.max_messages
-        self._exchange = Exchange(asked, engine.sealer, most, now(), random.random(), degraded=degraded, rests=rests)
+        self._exchange = Exchange(
+            asked,
+            engine.sealer,
+            most,
+            now(),
+            random.random(),
+            degraded=degraded,
+            rests=rests,
+            refusals=engine.refusals,
+        )
         self._choice: Choice
         self._cancelled: asyncio.CancelledError | None = None
         self._interrupt: Interrupt | None = None
