@@ -25,6 +25,7 @@ from scripts.viewer_log import make
 from thinkback.servers.viewer import sharing
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
+from thinkback.servers.viewer.writing import Writing
 from thinkback.session.store import SessionStore
 from thinkback_referee import Call, Referee, Step
 
@@ -51,13 +52,14 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def served(path: str) -> Iterator[Place]:
-    """The viewer of the log at ``path``, as the command serves it."""
+def served(path: str, writes: bool = False) -> Iterator[Place]:
+    """The viewer of the log at ``path``, as the command serves it; ``writes`` as with ``--write``."""
     with thinkback.open(path, rules={}, settings={}) as store, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         host, token = f"127.0.0.1:{listening.getsockname()[1]}", secrets.token_urlsafe(32)
-        door = Door(application(store, lambda: server.should_exit), [host], token)
+        writing = Writing(store) if writes else None
+        door = Door(application(store, lambda: server.should_exit, writing), [host], token, writes=writes)
         server = uvicorn.Server(uvicorn.Config(door, log_config=None, access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -356,6 +358,15 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
         sharing.export(place.store, f"{home}/primes.html", session="primes", with_reasoning=True)
         page.goto(f"{Path(home, 'primes.html').as_uri()}#why-1")
         page.screenshot(path=ROOT / "docs" / "viewer-file.png")
+    with served(place.store.place, writes=True) as own:
+        inner = browser.new_context(
+            viewport={"width": 1100, "height": 760}, color_scheme="light", storage_state=let_in(browser, own)
+        ).new_page()
+        answer = next(commit.hash for commit in own.store.commits("primes") if commit.kind == "assistant")
+        inner.goto(f"{own.url}/session/{own.store.find('primes').id}/curate/{answer}")
+        inner.get_by_label("What it is to say").fill("It tried every number; those up to the square root are enough.")
+        inner.get_by_role("form", name="Edit").get_by_role("button").click()
+        inner.screenshot(path=ROOT / "docs" / "viewer-change.png")
     context.close()
 
 
@@ -375,6 +386,56 @@ def add_hostile(store: SessionStore, referee: Referee) -> None:
     session.chat(f"evil {EVIL}", tools=[echo])
 
 
+def changes(browser: Browser, place: Place, state: Any) -> list[str]:
+    """Annotate, edit and redact by forms, without JavaScript; what would come of it, by axe-core's rules."""
+    with served(place.store.place, writes=True) as own:
+        state = let_in(browser, own)
+        context = browser.new_context(java_script_enabled=False, storage_state=state)
+        page = context.new_page()
+        watch = Watch(page, own.url)
+        page.goto(f"{own.url}/session/{own.store.find('haiku').id}")
+        page.get_by_role("link", name="Change Answer").click()
+        form = page.url.removeprefix(own.url)
+        page.get_by_label("Add tags").fill("<b>short</b>, verse")
+        page.get_by_label("What requests contain of it").select_option("skip")
+        page.get_by_role("form", name="Annotate").get_by_role("button").click()
+        if "will not go back" not in page.locator(".comes").inner_text():
+            watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
+        page.get_by_role("button", name="Annotate it").click()
+        if "<b>short</b>" not in page.locator(".mark").all_inner_texts():
+            watch.faults.append(f"the tag is not on the page: {page.locator('main').inner_text()[:200]}")
+        page.goto(own.url + form)
+        page.get_by_label("Take out what").fill("twice")
+        page.get_by_role("form", name="Redact").get_by_role("button").click()
+        page.get_by_role("button", name="Erase it for good").click()
+        if "Asked twice" in page.locator("main").inner_text():
+            watch.faults.append("what was redacted is still there")
+        context.close()
+        return watch.faults + [fault for scheme in SCHEMES for fault in _forms(browser, own, state, form, scheme)]
+
+
+def _forms(browser: Browser, place: Place, state: Any, path: str, scheme: str) -> list[str]:
+    """The page of changes and what it says of one, by axe-core's rules, with pictures."""
+    faults = []
+    for size, (width, height) in SIZES.items():
+        window: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+        context = browser.new_context(**window, storage_state=state, bypass_csp=True)
+        page = context.new_page()
+        page.goto(place.url + path)
+        for name in ("change", "outlook"):
+            page.screenshot(path=ROOT / ".browser" / f"{name}-{size}-{scheme}.png")
+            page.add_script_tag(path=AXE)
+            found = page.evaluate(f"axe.run(document, {RULES})")["violations"]
+            faults += [f"{name} at {size}, {scheme}: {each['id']}: {each['nodes'][0]['html'][:160]}" for each in found]
+            if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+                faults.append(f"{name} at {size}, {scheme}: it is wider than the window")
+            if name == "change":
+                page.get_by_label("What it is to say").fill("Said otherwise.")
+                page.get_by_role("form", name="Edit").get_by_role("button").click()
+        context.close()
+    return faults
+
+
 CHECKS = {
     "axe": axe,
     "clicks": clicks,
@@ -382,6 +443,7 @@ CHECKS = {
     "weight": weight,
     "grows": grows,
     "typed": typed,
+    "changes": changes,
 }
 
 

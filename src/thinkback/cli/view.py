@@ -21,13 +21,14 @@ from thinkback.errors import MissingPackageError, install_hint
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; a free one unless given."
 )
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
+@click.option("--write", is_flag=True, help="Allow changes: annotate, edit, title, branch, redact.")
 @db_option
-def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
+def view_command(session: str, port: int, no_browser: bool, write: bool, db: str) -> None:
     """Show the log as pages in the browser: sessions, conversations, and what went back of them, and why.
 
     SESSION opens its conversation, else the list of sessions. The pages are served on 127.0.0.1 until Ctrl-C, to the
-    browser that opens the printed link: it works once, within a minute. No conversation is changed; a search brings the
-    log's index of words up to date.
+    browser that opens the printed link: it works once, within a minute. Without --write no conversation is changed; a
+    search brings the log's index of words up to date.
     """
     try:
         import jinja2  # noqa: F401
@@ -55,7 +56,7 @@ def view_command(session: str, port: int, no_browser: bool, db: str) -> None:
 
                 webbrowser.open(_way_in(link, private))
 
-        serve(store, port, path, told)
+        serve(store, port, path, told, writes=write)
 
 
 def _way_in(link: str, private: str) -> str:

@@ -9,8 +9,8 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import NamedTuple
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
 
 from markupsafe import Markup
 from starlette.applications import Starlette
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
+from thinkback.errors import BusyError, HeadMovedError, NotFoundError, ThinkbackError, UnsupportedContent
 from thinkback.log.protocol import Hit, Query, SessionInfo
 from thinkback.model.commits import Commit, Head
 from thinkback.model.curation import curate
@@ -32,6 +32,7 @@ from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing, Wanted
 from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
+from thinkback.servers.viewer.writing import PRIORITIES, Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import costs
@@ -50,6 +51,8 @@ _FILLING, _TYPING = 2.0, 0.2
 """Seconds for the index of words: of a search, and of one that is not finished."""
 _SAID, _SHOWN = 200, 2
 """Places that are looked for in all sessions, and that stand with each."""
+_LARGEST = 4_000_000
+"""Bytes of a form."""
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
 _STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
 _HASH = re.compile(r"[0-9a-f]{4,64}")
@@ -69,6 +72,12 @@ class Viewer(NamedTuple):
     listing: Listing
     lines: Lines
     figures: Figures
+    writing: Writing | None = None
+
+    def html(self, name: str, status: int = 200, **values: object) -> Response:
+        """A page."""
+        written = page(name, self.writing is not None, **values)
+        return Response(written, status, media_type="text/html; charset=utf-8")
 
     def session(self, request: Request) -> SessionInfo:
         """The session in the address, by its id."""
@@ -80,11 +89,13 @@ class Viewer(NamedTuple):
         return branch, self.lines.read(info, branch)
 
 
-def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False) -> Starlette:
-    """The viewer of ``store``. Who may ask is for whoever serves it (``door.Door``) to check; streams end once
-    ``is_over`` says that the server does.
+def application(
+    store: SessionStore, is_over: Callable[[], bool] = lambda: False, writing: Writing | None = None
+) -> Starlette:
+    """The viewer of ``store``, which only looks without ``writing``. Who may ask is for whoever serves it
+    (``door.Door``) to check; streams end once ``is_over`` says that the server does.
     """
-    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store))
+    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store), writing)
 
     def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
@@ -92,9 +103,9 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
                 return work(viewer, request)
             except ThinkbackError as error:
                 status = 404 if isinstance(error, NotFoundError) else 500
-                return _html("error.html", status, error=error)
+                return viewer.html("error.html", status, error=error)
             except RecursionError:
-                return _html("error.html", 500, error=UnsupportedContent("something in it is nested too deeply"))
+                return viewer.html("error.html", 500, error=UnsupportedContent("something in it is nested too deeply"))
 
         return answer
 
@@ -102,7 +113,7 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
         Route("/", shown(sessions)),
         Route("/search", shown(search)),
         Route("/numbers", shown(numbers)),
-        Route("/keys", lambda _: _html("keys.html")),
+        Route("/keys", lambda _: viewer.html("keys.html")),
         Route("/static/{name}", static),
         Route("/session/{session}", shown(conversation)),
         Route("/session/{session}/live", following(viewer, is_over)),
@@ -113,6 +124,10 @@ def application(store: SessionStore, is_over: Callable[[], bool] = lambda: False
         Route("/session/{session}/commit/{hash}", shown(permalink)),
         Route("/session/{session}/block/{hash}", shown(block)),
     ]
+    if writing is not None:
+        curate = curating(viewer, writing)
+        for way in ("/session/{session}/curate", "/session/{session}/curate/{hash}"):
+            routes.append(Route(way, curate, methods=["GET", "POST"]))
     return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found})
 
 
@@ -122,7 +137,7 @@ def _not_found(_request: Request, _error: Exception) -> Response:
 
 
 def _html(name: str, status: int = 200, **values: object) -> Response:
-    return Response(page(name, **values), status, media_type="text/html; charset=utf-8")
+    return Response(page(name, False, **values), status, media_type="text/html; charset=utf-8")
 
 
 def static(request: Request) -> Response:
@@ -141,7 +156,7 @@ def sessions(viewer: Viewer, request: Request) -> Response:
     listed = viewer.listing.page(wanted, _number(request, "page", 1), found)
     name = "list.html" if request.query_params.get("part") else "sessions.html"
     words = _words(wanted.text)
-    return _html(
+    return viewer.html(
         name, wanted=wanted, listed=listed, found=found, words=words, partly=partly, link=_linked(**given), most=_HITS
     )
 
@@ -182,14 +197,14 @@ def search(viewer: Viewer, request: Request) -> Response:
     words = _words(wanted)
     found = [(hit, where.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
     name = "hits.html" if is_typed else "search.html"
-    return _html(name, wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
+    return viewer.html(name, wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
 
 
 def numbers(viewer: Viewer, request: Request) -> Response:
     """What was used: by day, model, project and effort."""
     days = _number(request, "days", 30)
     model, project = (request.query_params.get(name, "") for name in ("model", "project"))
-    return _html(
+    return viewer.html(
         "numbers.html",
         report=viewer.figures.report(days, project, model),
         named=viewer.figures.places,
@@ -228,7 +243,7 @@ def conversation(viewer: Viewer, request: Request) -> Response:
     shown = [_shown(entry) for entry in line.entries[first:last]]
     starts = [line.entries[begin].first.seq for begin, _ in pages]
     link = _linked(branch=branch if branch != info.branch else "")
-    return _html(
+    return viewer.html(
         "conversation.html",
         info=info,
         row=viewer.listing.row(info),
@@ -259,7 +274,7 @@ def following(viewer: Viewer, is_over: Callable[[], bool]) -> Callable[[Request]
         def written(line: Line, piece: Piece) -> str:
             sent = {commit.hash for commit in line.requests}
             more = {"info": info, "piece": piece, "shown": _shown(piece.entry), "sent": sent, "query": query}
-            return page("added.html", **more).decode()
+            return page("added.html", viewer.writing is not None, **more).decode()
 
         place = request.headers.get("last-event-id") or request.query_params.get("after", "")
         return Watch(viewer.store, viewer.lines, info, branch, place, written)
@@ -331,7 +346,7 @@ def _looked_back(
     at = hashes.index(hash) if hash else -1
     kept = {name: request.query_params.get(name, "") for name in ("beside", "to")}
     other = branch if branch != info.branch else ""
-    return _html(
+    return viewer.html(
         "request.html",
         info=info,
         row=viewer.listing.row(info),
@@ -372,7 +387,7 @@ def body(viewer: Viewer, request: Request) -> Response:
 def tree(viewer: Viewer, request: Request) -> Response:
     """The branches of a session and of its family as a picture."""
     info = viewer.session(request)
-    return _html(
+    return viewer.html(
         "tree.html",
         info=info,
         row=viewer.listing.row(info),
@@ -458,9 +473,72 @@ def block(viewer: Viewer, request: Request) -> Response:
     last = max(0, -(-len(part.text) // room) - 1)
     number = min(max(_number(request, "part", 0), 0), last)
     piece = part.text[number * room : (number + 1) * room]
-    return _html(
+    return viewer.html(
         "block.html", info=info, row=viewer.listing.row(info), part=part, piece=piece, number=number, last=last
     )
+
+
+def curating(viewer: Viewer, writing: Writing) -> Callable[[Request], Awaitable[Response]]:
+    """What can be changed of a message, a block or its session: a form, what would come of it, and then the change."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            given = await _form(request) if request.method == "POST" else {}
+            return await run_in_threadpool(_curated, viewer, writing, request, given)
+        except ThinkbackError as error:
+            status = 404 if isinstance(error, NotFoundError) else 400
+            status = 409 if isinstance(error, BusyError | HeadMovedError) else status
+            return viewer.html("error.html", status, error=error)
+
+    return answer
+
+
+def _curated(viewer: Viewer, writing: Writing, request: Request, given: dict[str, str]) -> Response:
+    info = viewer.session(request)
+    name = request.path_params.get("hash", "")
+    commit, line = None, None
+    if name:
+        commit, _, line = _commit(viewer, info, request)
+    target = commit.hash if commit is not None else ""
+    if given and not writing.is_ours(info.id, given.get("token", "")):
+        raise ThinkbackError("this form is not of this viewer", next_actions=("load its page again",))
+    values: dict[str, Any] = {
+        "info": info,
+        "row": viewer.listing.row(info),
+        "token": writing.token(info.id),
+        "target": target,
+    }
+    if not given:
+        part = None
+        if commit is not None:
+            part = part_of(commit, curate(line.commits if line is not None else [commit]))
+        return viewer.html("curate.html", part=part, priorities=PRIORITIES, **values)
+    if "seal" not in given:
+        outlook = writing.outlook(info, change_of(given.get("act", ""), target, given))
+        seal, packed = writing.seal(info.id, outlook), outlook.change.packed
+        return viewer.html("outlook.html", outlook=outlook, seal=seal, packed=packed, **values)
+    change = unpacked(given.get("change", ""), target)
+    done = writing.do(info, change, given.get("head", ""), given["seal"])
+    viewer.lines.forget()
+    viewer.listing.forget()
+    if change.act == "branch":
+        return RedirectResponse(f"/session/{info.id}?branch={quote(done, safe='')}", 303)
+    return RedirectResponse(f"/session/{info.id}/commit/{target}" if target else f"/session/{info.id}", 303)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form. Raises ``ThinkbackError`` for one that is none of ours, or too large."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _LARGEST:
+            raise ThinkbackError("that is too much text for a form", next_actions=("`thinkback edit` takes any",))
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",))
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20))
+    except ValueError:
+        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",)) from None
 
 
 def _asked(line: Line) -> str:

@@ -33,12 +33,14 @@ _POLICY = "; ".join(
 )
 _HEADERS = (
     (b"content-security-policy", _POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+_QUIET = (b"referrer-policy", b"no-referrer")
+# Of pages with forms: to `no-referrer` a browser does not say which page sent a form, and its word is needed.
+_TOLD_HERE = (b"referrer-policy", b"same-origin")
 _NO_STORE = (b"cache-control", b"no-store")
 _REFUSAL = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -54,16 +56,24 @@ _START_AGAIN = "The link of `thinkback view` works once, within a minute. Start 
 class Door:
     """``app`` behind a check of each request. ``hosts`` are the names, with ports, that the viewer answers to.
 
-    ``token`` is what a link carries as ``?token=`` to be let in; ``clock`` counts seconds.
+    ``token`` is what a link carries as ``?token=`` to be let in; ``clock`` counts seconds. ``writes``: forms of its own
+    pages may be sent to it, and nobody else's.
     """
 
     def __init__(
-        self, app: ASGIApp, hosts: Iterable[str], token: str, clock: Callable[[], float] = time.monotonic
+        self,
+        app: ASGIApp,
+        hosts: Iterable[str],
+        token: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        writes: bool = False,
     ) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._token = token
         self._clock = clock
+        self._writes = writes
         self._deadline = clock() + LIFETIME
         # Cookies are shared by all ports of a host: another viewer's must not be in the way of this one's.
         self._name = f"thinkback-{secrets.token_hex(8)}"
@@ -80,18 +90,24 @@ class Door:
             await _refuse(send, 403, "The viewer does not answer to this name.")
         elif (origin := headers.get("origin")) is not None and not self._is_ours(origin):
             await _refuse(send, 403, "Pages of another origin may not ask.")
-        elif scope["method"] not in ("GET", "HEAD"):
+        elif scope["method"] not in ("GET", "HEAD") and not (self._writes and scope["method"] == "POST"):
             await _refuse(send, 405, "The viewer only looks.")
+        elif scope["method"] == "POST" and not (self._is_known(headers) and self._is_from_here(headers)):
+            await _refuse(send, 403, "Only a form of the viewer's own pages may change something.")
         elif (token := _token_in(scope)) is not None:
             await self._exchange(scope, headers, token, send)
         elif not self._is_known(headers):
             await _refuse(send, 403, _START_AGAIN)
         else:
-            await self._app(scope, receive, _with_headers(send))
+            await self._app(scope, receive, _with_headers(send, _TOLD_HERE if self._writes else _QUIET))
 
     def _is_ours(self, origin: str) -> bool:
         scheme, separator, host = origin.lower().partition("://")
         return scheme == "http" and separator != "" and host in self._hosts
+
+    def _is_from_here(self, headers: Headers) -> bool:
+        """Whether a page of this viewer sent a form: browsers say where from, and their word is needed."""
+        return "origin" in headers and headers.get("sec-fetch-site", "same-origin") == "same-origin"
 
     def _is_known(self, headers: Headers) -> bool:
         # Browsers send what other servers on this host set as well: it is read past, whatever is in it.
@@ -151,12 +167,12 @@ async def _refuse(send: Send, status: int, reason: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, referrer: tuple[bytes, bytes] = _QUIET) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = list(message.get("headers", ()))
             kept = () if any(name == b"cache-control" for name, _ in own) else (_NO_STORE,)
-            message = {**message, "headers": [*own, *_HEADERS, *kept]}
+            message = {**message, "headers": [*own, *_HEADERS, referrer, *kept]}
         await send(message)
 
     return sending

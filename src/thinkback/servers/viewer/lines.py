@@ -76,6 +76,11 @@ class Lines:
         self._lock = Lock()
         self._known: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
 
+    def forget(self) -> None:
+        """Read everything anew: something was changed by way of the viewer."""
+        with self._lock:
+            self._known.clear()
+
     def read(self, info: SessionInfo, branch: str) -> Line:
         """The line of a branch as it is now. Raises ``NotFoundError`` for a branch that is not there."""
         found = next((other for other in self._log.refs.list(info.id) if other.name == branch), None)

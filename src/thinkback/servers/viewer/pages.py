@@ -18,19 +18,19 @@ _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 
 
-def page(name: str, **values: Any) -> bytes:
-    """The template ``name`` filled in."""
-    return b"".join(pieces(name, **values))
+def page(name: str, writes: bool = False, **values: Any) -> bytes:
+    """The template ``name`` filled in; ``writes``: of a viewer by which the log may be changed."""
+    return b"".join(pieces(name, writes, **values))
 
 
-def pieces(name: str, **values: Any) -> Iterator[bytes]:
+def pieces(name: str, writes: bool = False, **values: Any) -> Iterator[bytes]:
     """The same a piece at a time."""
-    for piece in _environment().get_template(name).generate(now=time.time_ns() // 1000, **values):
+    for piece in _environment(writes).get_template(name).generate(now=time.time_ns() // 1000, **values):
         yield piece.encode("utf-8", "backslashreplace")
 
 
 @cache
-def _environment() -> Environment:
+def _environment(writes: bool) -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -48,6 +48,7 @@ def _environment() -> Environment:
             "as_json": text.as_json,
             "excerpt": text.excerpt,
             "clipped": text.clipped,
+            "plain": text.plain,
             "pictures": text.pictures,
             "marked": text.highlighted,
             "short": short,
@@ -62,7 +63,7 @@ def _environment() -> Environment:
             "plural": lambda number, one: f"{_count(number)} {one}{'' if number == 1 else 's'}",
         }
     )
-    made.globals.update({"LONGEST": text.LONGEST})
+    made.globals.update({"LONGEST": text.LONGEST, "WRITES": writes})
     return made
 
 

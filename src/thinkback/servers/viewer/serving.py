@@ -11,13 +11,15 @@ import uvicorn
 from thinkback.errors import ThinkbackError
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
+from thinkback.servers.viewer.writing import Writing
 from thinkback.session.store import SessionStore
 
 HOST = "127.0.0.1"
 
 
-def serve(store: SessionStore, port: int, path: str, told: Callable[[str], None]) -> None:
+def serve(store: SessionStore, port: int, path: str, told: Callable[[str], None], *, writes: bool = False) -> None:
     """Serve ``store`` on a loopback ``port`` (0: a free one); ``told`` gets the link to ``path`` when it answers.
+    ``writes``: the log may be changed by its pages.
 
     Raises ``ThinkbackError`` where the port is taken.
     """
@@ -31,7 +33,8 @@ def serve(store: SessionStore, port: int, path: str, told: Callable[[str], None]
             ) from error
         listening.listen(64)
         bound, token = listening.getsockname()[1], secrets.token_urlsafe(32)
-        door = Door(application(store, lambda: server.should_exit), [f"{HOST}:{bound}", f"localhost:{bound}"], token)
+        app = application(store, lambda: server.should_exit, Writing(store) if writes else None)
+        door = Door(app, [f"{HOST}:{bound}", f"localhost:{bound}"], token, writes=writes)
         configuration = uvicorn.Config(
             door, log_config=None, access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=2
         )

@@ -111,6 +111,10 @@ class Listing:
         self._facets: Mapping[str, Sequence[tuple[str, int]]] | None = None
         self._costs: OrderedDict[tuple[str, int], float | None] = OrderedDict()
 
+    def forget(self) -> None:
+        """Read the list anew at the next look: something was changed by way of the viewer."""
+        self._at = -_FRESH
+
     def page(self, wanted: Wanted = EVERY, number: int = 1, said: Container[str] = ()) -> Listed:
         """A page of the sessions whose title, name, program, project or model have all words that are wanted, and of
         those that ``said`` them (by id); last used first.
