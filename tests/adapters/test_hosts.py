@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOSTS = {"llm": "llm", "openai-agents": "openai-agents"}
+HOSTS = {"langchain": "langchain", "llm": "llm", "openai-agents": "openai-agents"}
 """The extra of each adapter, and the package of its framework."""
 
 

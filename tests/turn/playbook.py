@@ -99,6 +99,7 @@ class Playbook:
         self.at = at or target()
         self.params = {"stream": True} if params is None else params
         self.plans: list[Plan] = []
+        self.plain: list[str] = []
         self.shown: list[Delta] = []
         self.outcome: events.Outcome | None = None
         self.open: dict[str, str] = {}
@@ -149,7 +150,8 @@ class Playbook:
         plan, permit, sends, refuses, fail_over = self._host
         try:
             match question:
-                case events.BuildRequest():
+                case events.BuildRequest(plain=plain):
+                    self.plain.append(plain)
                     return events.Built(question.id, plan(), self.now)
                 case events.Review(subject=subject):
                     if isinstance(subject, Compaction):

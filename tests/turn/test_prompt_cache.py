@@ -14,9 +14,9 @@ from thinkback.model.blocks import Unknown
 from thinkback.model.commits import Message, Usage
 from thinkback.model.target import Target
 from thinkback.turn.plan import Plan
-from thinkback.turn.prompt_cache import CAUSES, REMARK, CacheUse, cache_use, last_sent, told
+from thinkback.turn.prompt_cache import CAUSES, LOOKED_AT, REMARK, CacheUse, cache_use, last_sent, told
 
-HERE = target(rule(cache_seconds=300))
+HERE = target(rule(cache_seconds=300, cache_asked={"ttl": {"5m": 300, "1h": 3600}}))
 WARM = Usage(input=20, cached=100, cache_write=9_900)
 COLD = Usage(input=10_020, cached=0, cache_write=10_020)
 
@@ -27,9 +27,12 @@ class Asking:
     def __init__(self) -> None:
         self.talk = Talk().system("Be brief.").tools("look").user("One?")
 
-    def ask(self, usage: Usage | None, to: Target = HERE, remark: str = "") -> Plan:
-        """The request that was sent, once it is answered; what is said next stands behind it."""
-        plan = self.talk.plan(to)
+    def ask(self, usage: Usage | None, to: Target = HERE, remark: str = "", takes: int = 0, **params: Any) -> Plan:
+        """The request that was sent, once it is answered, which ``takes`` so many seconds."""
+        if self.talk.responses and self.talk.commits[-1].kind != "tool_result":
+            self.talk.user("And?")
+        plan = self.talk.plan(to, **params)
+        self.wait(takes)
         record = plan.record()
         if remark:
             record = msgspec.structs.replace(record, target={**record.target, REMARK: remark})
@@ -37,7 +40,6 @@ class Asking:
         self.talk.note("request", record, response)
         self.talk.reply(think("Hm."), say("So."), usage=usage)
         plan.answered(plan.report, self.talk.commits, response)
-        self.talk.user("And?")
         return plan
 
     def wait(self, seconds: int) -> None:
@@ -145,3 +147,47 @@ def test_a_record_may_say_what_it_is_judged_by() -> None:
     asking.talk.edit(asking.commit("user"), Message("Two?"))
     assert "message" == cache_use(asking.ask(COLD, remark=canonical.source(sent))).cause
     assert last_sent((), {}) is None
+
+
+def test_a_cache_lives_from_the_beginning_of_one_request_to_that_of_the_next() -> None:
+    """However long the responses take."""
+    asking = Asking()
+    asking.ask(WARM, takes=200)
+    asking.wait(90)
+    long = cache_use(asking.ask(COLD, takes=500))
+    assert ("unknown", 290) == (long.cause, long.idle)
+    asking = Asking()
+    asking.ask(WARM, takes=200)
+    asking.wait(101)
+    assert "expired" == cache_use(asking.ask(COLD)).cause
+
+
+def test_time_alone_explains_what_a_changed_message_may_explain_too() -> None:
+    """A message that a client edits in passing is no cause where nothing was kept any more."""
+
+    def later(asking: Asking) -> None:
+        asking.talk.edit(asking.commit("user"), Message("Two?"))
+        asking.wait(301)
+
+    assert "expired" == collapse(later).cause
+
+
+@pytest.mark.parametrize(("ttl", "cause"), [("1h", "unknown"), ("5m", "expired"), ("9y", "expired")])
+def test_a_cache_may_be_asked_to_live_longer(ttl: str, cause: str) -> None:
+    """In the words that the rule knows, anywhere in the request."""
+    use = collapse(lambda asking: asking.wait(301), cache_control={"type": "ephemeral", "ttl": ttl})
+    assert (cause, 3600 if ttl == "1h" else 300) == (use.cause, use.kept)
+
+
+def test_no_whole_session_is_read_for_a_host_that_keeps_nothing() -> None:
+    """So many requests back at most."""
+    asking = Asking()
+    asking.ask(WARM)
+    for _ in range(LOOKED_AT - 1):
+        asking.ask(None)
+    assert (0, 10_000) == (lambda use: (use.read, use.missed))(cache_use(asking.ask(COLD)))
+    asking = Asking()
+    asking.ask(WARM)
+    for _ in range(LOOKED_AT):
+        asking.ask(None)
+    assert CacheUse(0) == cache_use(asking.ask(COLD))

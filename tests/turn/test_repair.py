@@ -26,9 +26,9 @@ from tests.turn.playbook import (
 from thinkback.errors import ProviderError
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import Content, Draft, Message, Repair, Response, TurnEnded
-from thinkback.model.rule import Guard, Rule, Switch
-from thinkback.model.target import Target
-from thinkback.turn.plan import History
+from thinkback.model.rule import Controls, Guard, Rule, Switch
+from thinkback.model.target import Settings, Target
+from thinkback.turn.plan import History, Plan
 
 HOME = Origin("openai-chat", "https://house.example/v1", "thinker")
 COUSIN = Origin("openai-chat", "https://house.example/v1", "cousin")
@@ -329,3 +329,42 @@ def test_refused_request_is_on_record() -> None:
     play = playbook(turn("a")) >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
     history = History(commits_of([Draft(c.kind, c.value, c.response, c.index) for c in play.history.commits]))
     assert ["request", "repair"] == [commit.kind for commit in history.commits[-2:]]
+
+
+@pytest.mark.parametrize(("code", "message"), [(400, "not for you"), (422, "no such parameter")])
+def test_what_only_the_settings_asked_for_is_left_out_when_it_is_refused(code: int, message: str) -> None:
+    """Whatever the words of the refusal; the host hears them when the next request is to be built."""
+    play = _readable([True, False])
+    play >> begins << keeps("user") << sends >> refuses(code, message) << keeps("request") << sends
+    assert ["", message] == play.plain
+    play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+    assert ["sending", "repairing", "sending"] == play.statuses
+
+
+def test_a_host_that_asks_for_it_again_is_refused_once() -> None:
+    """The same request is not sent a second time."""
+    play = _readable([True, True])
+    play >> begins << keeps("user") << sends >> refuses(400) << keeps("request") << keeps("failed")
+    play << ends("failed", ProviderError)
+
+
+@pytest.mark.parametrize(("readable", "code"), [(True, 401), (True, 403), (False, 400)])
+def test_nothing_is_left_out_of_what_was_asked_for(readable: bool, code: int) -> None:
+    """Nor because a credential is refused."""
+    play = _readable([readable])
+    play >> begins << keeps("user") << sends >> refuses(code) << keeps("request failed")
+    play << ends("failed", ProviderError)
+    assert [""] == play.plain
+
+
+def _readable(wanted: list[bool]) -> Playbook:
+    """A turn whose requests ask for readable reasoning, or do not."""
+    display = {"summarized": {"show": "yes"}, "omitted": {"show": "no"}}
+    place = target(rule(controls=Controls(display=display)))
+
+    def plan() -> Plan:
+        settings = Settings(readable=wanted[len(play.plain) - 1])
+        return play.history.plan(place, settings, None, {"stream": True})
+
+    play = Playbook("Why?", at=place, plan=plan)
+    return play

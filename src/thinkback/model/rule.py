@@ -23,7 +23,8 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``header`` is where a key goes that is no bearer token, ``query`` the query parameter of scheme ``query``.
     ``service`` is what a SigV4 signature is for, ``scope`` what a Google or Azure token is for. ``expires``: what the
-    variables hold is a token that others replace, and says nothing about the account. ``along`` are headers that belong
+    variables hold is a token that others replace, and says nothing about the account; ``expiring``: so is only what
+    begins like one of these. ``along`` are headers that belong
     to a client's own credential, ``principal`` those of a response that name the organisation or account it is of.
     """
 
@@ -35,6 +36,7 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: tuple[str, ...] = ()
     optional: bool = False
     expires: bool = False
+    expiring: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     principal: tuple[str, ...] = ()
 
@@ -226,6 +228,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
     ``cache_seconds``: for so long the provider keeps the beginning of a request that nobody asked to keep for longer.
+    ``cache_asked``: by the name of a member anywhere in a request and its value, for how many seconds it asks.
     """
 
     id: str
@@ -283,6 +286,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forbids: tuple[Forbidden, ...] = ()
     refusals: tuple[str, ...] = ()
     cache_seconds: int = 0
+    cache_asked: dict[str, dict[str, int]] = {}
     unconfirmed: dict[str, str] = {}
     omits: tuple[Difference, ...] = ()
     adds: tuple[Difference, ...] = ()

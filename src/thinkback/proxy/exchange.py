@@ -96,6 +96,7 @@ class Exchange:
         degraded: bool,
         rests: bool,
         retries: int = RETRIES,
+        refusals: planning.Refusals | None = None,
     ) -> None:
         self.unread = 0
         self._received = received
@@ -104,6 +105,8 @@ class Exchange:
         self._rests = rests
         self._began = now
         self._jitter, self._retries = jitter, retries
+        self._refusals = refusals if refusals is not None else planning.Refusals()
+        self._plain: tuple[Route, str] | None = None
         self._clock = Clock(now)
         self._flow = self._run()
         # What was reached, for headers and report: each is set where it becomes known.
@@ -267,6 +270,8 @@ class Exchange:
             return
         yield Judged(None)
         self._result, self._is_whole = result, True
+        if self._plain is not None:
+            self._refusals.add(*self._plain, self._clock.now)
         self._cache = cache_use(turn.exchange.plan)
         assert self._relay is not None
         data = self._relay.end(result)
@@ -288,6 +293,8 @@ class Exchange:
             match command:
                 case turn_events.BuildRequest():
                     turn.done()
+                    if command.plain and self._plain is None and self._route is not None:
+                        self._plain = self._route, command.plain
                     try:
                         plan = yield from self._build(view, resumed)
                     except ThinkbackError as error:  # refused: the turn says so and ends
@@ -340,7 +347,8 @@ class Exchange:
             request_view.check_stored(view.stored, route.upstream)
             recognition.check_names(resumed.known.drafts)
         settings = yield Settle(route)
-        plan, left = planning.planned(view, resumed, route, settings)
+        refusal = self._plain[1] if self._plain is not None else self._refusals.why(route, self._clock.now)
+        plan, left = planning.planned(view, resumed, route, settings, refusal)
         self._left = (*left, *presentation.withheld_from(view, plan))
         self._served, self._plan = route, plan
         self._attempts += 1

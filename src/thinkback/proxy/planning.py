@@ -6,6 +6,7 @@ anything.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,12 +22,15 @@ from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
 from thinkback.turn import prompt_cache
 from thinkback.turn.own_fields import not_for
-from thinkback.turn.plan import Plan
+from thinkback.turn.plan import UNASKED, Plan, remarked
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
 
 _INCLUDE = "reasoning.includeInContext"
+REFUSED_FOR = 3600 * 1_000_000
+REFUSALS = 1024
+_SHOWN = 300
 
 
 class Planned(NamedTuple):
@@ -36,10 +40,36 @@ class Planned(NamedTuple):
     left: tuple[str, ...]
 
 
-def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> Planned:
-    """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises."""
+class Refusals:
+    """What places refused to say although only the settings asked for it, each for ``REFUSED_FOR`` microseconds."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
+
+    def add(self, route: Route, why: str, now: int) -> None:
+        """``route`` refused it in these words, and answered without."""
+        self._known[_place(route)] = (why, now + REFUSED_FOR)
+        if len(self._known) > REFUSALS:
+            self._known.popitem(last=False)
+
+    def why(self, route: Route, now: int) -> str:
+        """What ``route`` said; nothing where it is worth another try."""
+        why, until = self._known.get(_place(route), ("", 0))
+        return why if now < until else ""
+
+
+def _place(route: Route) -> tuple[str, ...]:
+    return (route.target.base_url, *route.breaker)
+
+
+def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refusal: str = "") -> Planned:
+    """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises.
+
+    ``refusal``: in what words it refused what the settings alone ask for.
+    """
     target, received = route.target, view.received
-    settings = _settings(view, target, settings)
+    hindrance = _hindrance(view, target, refusal) if settings.readable else None
+    settings = _settings(view, settings, readable=settings.readable if hindrance is None else False)
     own = not_for(target.endpoint, view.facts.own)
     params = {key: value for key, value in _params(view, resumed).items() if key not in own}
     translated = translate(received.front, target, params, settings, view.request.amid)
@@ -57,11 +87,12 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> P
     before = prompt_cache.last_sent(resumed.earlier, plan.record().target) if resumed.earlier else None
     if before is not None:
         remarks[prompt_cache.REMARK] = canonical.source(before)
+    if hindrance:
+        remarks[UNASKED] = hindrance
     streams = view.facts.streams if target.endpoint.stream_path else plan.streams
     plan = msgspec.structs.replace(
-        plan,
+        remarked(plan, remarks),
         settings=snapshot(translated.settings),
-        remarks=remarks,
         streams=streams,
         base_headers=_headers(plan.added_headers, route, received, streams=streams),
         authenticator=route.authenticator,
@@ -82,22 +113,28 @@ def body_of(plan: Plan, received: Received) -> bytes:
     return preserve_json.preserved(received.body, written)
 
 
-def _settings(view: View, target: Target, settings: Settings) -> Settings:
-    if settings.readable and not _may_hide(view, target):
-        settings = msgspec.structs.replace(settings, readable=False)
+def _settings(view: View, settings: Settings, *, readable: bool | None) -> Settings:
+    if readable != settings.readable:
+        settings = msgspec.structs.replace(settings, readable=readable)
     if _INCLUDE in settings.explicit or all(draft.kind != "reasoning" for draft in view.request.drafts):
         return settings
     # A client that sends reasoning back wants it to go along, wherever it may.
     return msgspec.structs.replace(settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE})
 
 
-def _may_hide(view: View, target: Target) -> bool:
-    """Whether what is asked for the log alone is kept there, and the client's own bytes can do without it."""
+def _hindrance(view: View, target: Target, refusal: str) -> str | None:
+    """Why nothing is asked for the log alone: in words where somebody may wonder, ``""`` where it is not kept there, or
+    the client's dialect is another; ``None``: nothing hinders it.
+    """
     received, shape = view.received, front(view.received.front)
     is_kept = received.client.recording in ("full", "reasoning")
-    said = (value.strip() for name in shape.headers for value in received.headers.get(name, "").split(","))
-    can = shape.hiding is not None and not any(value.startswith(shape.unhidden) for value in said)
-    return is_kept and can and received.front == target.endpoint.dialect
+    if not is_kept or shape.hiding is None or received.front != target.endpoint.dialect:
+        return ""
+    said = ((name, value.strip()) for name in shape.headers for value in received.headers.get(name, "").split(","))
+    for header, value in said:
+        if value.startswith(shape.unhidden):
+            return f"the request has {header}: {value[:_SHOWN]}, which says something of what would be taken out"
+    return f"the provider refused it: {refusal[:_SHOWN]}" if refusal else None
 
 
 def _params(view: View, resumed: Resumed) -> dict[str, Any]:

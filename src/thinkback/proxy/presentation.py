@@ -11,7 +11,6 @@ from thinkback.model.blocks import Block
 from thinkback.proxy import client_state
 from thinkback.proxy.client_state import Keeper, Sealing
 from thinkback.proxy.request_view import View
-from thinkback.turn.controls import READABLE
 from thinkback.turn.exchange import Exchange
 from thinkback.turn.plan import Plan
 from thinkback.turn.reading import origin_of
@@ -39,11 +38,6 @@ def is_native(view: View, plan: Plan) -> bool:
     return speaks and plan.wanted.include_in_response and not rewrites
 
 
-def hides(plan: Plan) -> bool:
-    """Whether readable reasoning was asked for that the client did not ask for."""
-    return any(control.key == READABLE and control.state == "emitted" for control in plan.controls)
-
-
 def keeper_of(view: View, sealing: Sealing | None, exchange: Exchange) -> Keeper | None:
     """Seals what a response brings, for its client to keep."""
     if sealing is None:
@@ -61,7 +55,7 @@ def shown(view: View, exchange: Exchange, keeper: Keeper | None, began: int, clo
         id=shown_as(view.received.front, exchange.response),
         model=facts.model,
         created=began // 1_000_000,
-        reasoning=plan.wanted.include_in_response and takes and not hides(plan),
+        reasoning=plan.wanted.include_in_response and takes and not plan.unasked,
         usage=facts.wants_usage,
         state=keeper.blocks if keeper is not None and takes else _no_state,
         block=exchange.block,

@@ -47,7 +47,7 @@ class Relay:
         signs = self._passes and shape.signing is not None
         unsigned = keeper.unsigned if keeper is not None else _unsigned
         self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None
-        hides = self._passes and shape.hiding is not None and presentation.hides(plan)
+        hides = self._passes and shape.hiding is not None and plan.unasked
         self._hiding = shape.hiding() if hides and shape.hiding is not None else None
         self._writer = shape.writer(shown) if self._streams and not self._passes else None
         # A writer numbers its events as it writes them; what it begins with goes out with the first of them.

@@ -35,7 +35,7 @@ from thinkback.settings import restore
 from thinkback.turn import orphans
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.own_fields import taking_all
-from thinkback.turn.plan import REMARKS, History, Plan
+from thinkback.turn.plan import REMARKS, History, Plan, remarked
 from thinkback.turn.reports import report_of
 from thinkback.turn.translation import parameters
 from thinkback.wire.registry import CHAT as CHAT
@@ -436,7 +436,7 @@ def plan_of(record: Request, commits: Sequence[Commit], *, takes_all: bool = Fal
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
     plan = plan_like(record, commits, History(commits[: head + 1]), takes_all=takes_all)
     remarks = {name: said for name, said in record.target.items() if name in REMARKS}
-    return msgspec.structs.replace(plan, settings=dict(record.settings), remarks=remarks)
+    return msgspec.structs.replace(remarked(plan, remarks), settings=dict(record.settings))
 
 
 def plan_like(record: Request, commits: Sequence[Commit], history: History, *, takes_all: bool = False) -> Plan:

@@ -17,9 +17,13 @@ from thinkback.wire.result import ReadResult
 
 
 class BuildRequest(NamedTuple):
-    """Build the next request from the settings as they are now; answer with ``Built`` or ``Failed``."""
+    """Build the next request from the settings as they are now; answer with ``Built`` or ``Failed``.
+
+    ``plain``: the provider refused the last one, in these words, and it asked for more than its client did.
+    """
 
     id: str
+    plain: str = ""
 
 
 class Review(NamedTuple):

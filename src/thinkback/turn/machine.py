@@ -59,7 +59,7 @@ from thinkback.turn.orphans import OpenCall
 from thinkback.turn.outcome import state_after
 from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.repair import next_repair, stands_in
+from thinkback.turn.repair import asks_too_much, next_repair, stands_in
 from thinkback.turn.reports import report_of
 from thinkback.turn.retry import backoff, is_retryable
 from thinkback.wire.result import ReadResult
@@ -106,6 +106,8 @@ class Turn:
         self._setback: _Setback | None = None
         # Why the last repair was made, until the request is built again.
         self._repaired: _Setback | None = None
+        # What the provider said of a request that asked for more than its client.
+        self._plain = ""
         self._interrupted = False
         self._warned: set[str] = set()
         self._ended = False
@@ -177,7 +179,7 @@ class Turn:
         if self._interrupted:
             return self._end("interrupted", now)
         self._setback = None
-        return self._inquire(BuildRequest(self._ids()))
+        return self._inquire(BuildRequest(self._ids(), self._plain))
 
     def _inquire(self, question: BuildRequest | Review | NextPlace) -> list[Command]:
         """Ask the host about the next request; one such question is open at most."""
@@ -376,6 +378,12 @@ class Turn:
             return told + self._append(
                 [*self._record(), Draft("repair", repair)], now, lambda done: self._build(done.now)
             )
+        if failure is not None and not self._plain and asks_too_much(self._sent.plan, failure):
+            self._plain, self._repaired = failure.message or setback.reason, setback
+            return [
+                Emit(Status("repairing", failure.message)),
+                *self._append(self._record(), now, lambda done: self._build(done.now)),
+            ]
         if setback.moves:
             return self._inquire(NextPlace(self._ids(), setback.reason))
         return self._end(setback.state, now, setback.error)
@@ -474,7 +482,13 @@ class Turn:
 
 
 def _is_again(plan: Plan, sent: Plan) -> bool:
-    """Whether ``plan`` is another one that says what the one that was sent said, with stand-ins for reasoning."""
-    if plan is sent or not stands_in(sent) or (plan.url, plan.added_headers) != (sent.url, sent.added_headers):
+    """Whether ``plan`` is another one that says what the one that was sent said, with more than its client asked for or
+    stand-ins for reasoning.
+    """
+    if (
+        plan is sent
+        or not (stands_in(sent) or sent.unasked)
+        or (plan.url, plan.added_headers) != (sent.url, sent.added_headers)
+    ):
         return False
     return bytes(plan) == bytes(sent)

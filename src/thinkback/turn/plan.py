@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal, SupportsBytes
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Beginnings, Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
-from thinkback.turn.controls import Resolver
+from thinkback.turn.controls import READABLE, Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
 from thinkback.turn.own_fields import writer_for
 from thinkback.turn.reports import reported
@@ -32,7 +32,9 @@ _SHORTEST_SECRET = 6
 _IN_PATH = ":.@-_~"
 
 
-REMARKS = frozenset({"cache", "lost", "not_found"})
+UNASKED = "readable"
+"""Under this name a record says why nothing readable was asked for in spite of the setting."""
+REMARKS = frozenset({"cache", "lost", "not_found", UNASKED})
 """What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
 ``lost`` the ids of the responses among them that a model gave. ``cache`` is the request that the prompt cache is judged
 by, where that stands on another line.
@@ -128,6 +130,11 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
             credentials = self.authenticator(self.url, self.headers, body)
             self.course.headers = {**self.headers, **credentials.headers}
             self.course.credentials = credentials
+
+    @property
+    def unasked(self) -> bool:
+        """Whether readable reasoning is asked for that the client did not ask for."""
+        return any(control.key == READABLE and control.state == "emitted" for control in self.controls)
 
     @property
     def dropped(self) -> tuple[Control, ...]:
@@ -230,6 +237,13 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
 
     def __repr__(self) -> str:
         return f"<Plan {self.target.endpoint.id} {self.target.model}: {len(self.request)} messages>"
+
+
+def remarked(plan: Plan, remarks: Mapping[str, str]) -> Plan:
+    """``plan`` with what its record says besides."""
+    why = remarks.get(UNASKED)
+    more = (Control(READABLE, "true", "suppressed", why),) if why else ()
+    return msgspec.structs.replace(plan, remarks=dict(remarks), controls=(*plan.controls, *more))
 
 
 def _end(

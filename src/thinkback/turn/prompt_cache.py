@@ -7,6 +7,7 @@ provider keeps that never reported it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
@@ -20,6 +21,8 @@ from thinkback.turn.usage import counted
 Cause: TypeAlias = Literal["", "compacted", "tools", "system", "message", "reasoning", "expired", "unknown"]
 """Why most of what was kept was not read; nothing where that is not so."""
 
+LOOKED_AT = 64
+"""Earlier requests that are looked at for one that the cache was used for, at most."""
 REMARK = "cache"
 """Under this name a record says what it is judged by where that stands on another line."""
 
@@ -29,13 +32,16 @@ LEAST = 2000
 SHARE = 0.05
 """The part of what was kept that a collapse has at least."""
 _PLACE = ("base_url", "dialect", "model", "account")
+# What is stored at the moment when the next request begins.
+_BEGINS = ("user", "tool_result", "request", "repair")
 
 
 class CacheUse(msgspec.Struct, frozen=True):
     """``read`` tokens came from the cache, ``missed`` were there a request earlier and did not; ``None``: not known.
 
     ``cause`` says why where that is a collapse: at least ``LEAST`` tokens and ``SHARE`` of what was there. ``idle`` is
-    the time since the earlier request, and ``kept`` for how long the rule says a provider keeps it, in seconds.
+    the time from the beginning of the earlier request to that of this one, and ``kept`` for how long the rule says that
+    a provider keeps what was asked for in such words, in seconds.
     """
 
     read: int | None = None
@@ -46,7 +52,7 @@ class CacheUse(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """An answered request as a later one is judged by it: digests of its record, its time, the tokens then kept.
+    """An answered request as a later one is judged by it: digests of its record, when it began, the tokens then kept.
 
     ``compacted``: a checkpoint was made behind it.
     """
@@ -75,8 +81,9 @@ def cache_use(plan: Plan) -> CacheUse:
     missed = max(before.tokens - read, 0)
     if missed < LEAST or missed <= before.tokens * SHARE:
         return CacheUse(read, missed)
-    idle, kept = max(commits[at].time - before.time, 0) // 1_000_000, plan.target.rule.cache_seconds
-    return CacheUse(read, missed, _cause(plan, asked, before, idle), idle, kept)
+    idle, kept = max(_begun(commits, at) - before.time, 0) // 1_000_000, _kept(plan)
+    expired = bool(kept) and idle > kept
+    return CacheUse(read, missed, _cause(plan, asked, before, expired=expired), idle, kept)
 
 
 def last_sent(commits: Sequence[Commit], target: Mapping[str, str]) -> Sent | None:
@@ -85,8 +92,9 @@ def last_sent(commits: Sequence[Commit], target: Mapping[str, str]) -> Sent | No
     Where a provider ran tools it may have counted several passes, each with the whole request: no measure for another.
     """
     tokens: dict[str, int] = {}
-    compacted = False
-    for commit in reversed(commits):
+    compacted, looked_at = False, 0
+    for at in range(len(commits) - 1, -1, -1):
+        commit = commits[at]
         value = surviving(commit.value)
         if isinstance(value, Usage):
             tokens.setdefault(commit.response, (counted(value.cached) or 0) + (counted(value.cache_write) or 0))
@@ -94,11 +102,14 @@ def last_sent(commits: Sequence[Commit], target: Mapping[str, str]) -> Sent | No
             tokens[commit.response] = 0
         elif isinstance(value, Compaction):
             compacted = compacted or value.first != ""
-        elif isinstance(value, Request) and all(value.target.get(key) == target.get(key) for key in _PLACE):
+        elif isinstance(value, Request):
             found = tokens.get(commit.response, 0)
-            if found:
+            if found and all(value.target.get(key) == target.get(key) for key in _PLACE):
                 digests = value.system_digest, value.tools_digest, value.messages_digest, value.carriers_digest
-                return Sent(*digests, commit.time, found, compacted)
+                return Sent(*digests, _begun(commits, at), found, compacted)
+            looked_at += 1
+            if looked_at == LOOKED_AT:
+                break
     return None
 
 
@@ -114,7 +125,7 @@ def told(use: CacheUse) -> str:
         "system": "the system prompt changed",
         "message": "an earlier message changed",
         "reasoning": "earlier reasoning changed or was left out",
-        "expired": f"it expired: {use.idle:,} s passed, and it is kept for {use.kept:,} s unless more was asked for",
+        "expired": f"it expired: {use.idle:,} s passed, and it was kept for {use.kept:,} s",
         "unknown": f"nothing in the request explains it; {use.idle:,} s passed",
     }[use.cause]
     return f"prompt cache: {use.read:,} tokens read{missed}" + (f": {why}" if why else "")
@@ -135,18 +146,40 @@ def _remembered(asked: Request) -> Sent | None:
     return canonical.decode(said, Sent) if said else None
 
 
-def _cause(plan: Plan, asked: Request, before: Sent, idle: int) -> Cause:
-    """Why ``asked`` read less than was there: what comes first in a request decides."""
+def _begun(commits: Sequence[Commit], at: int) -> int:
+    """When the request of the record at ``at`` began: a record is stored with the response that ends it."""
+    before = commits[at - 1] if at else commits[at]
+    return before.time if before.kind in _BEGINS else commits[at].time
+
+
+def _kept(plan: Plan) -> int:
+    """For how many seconds the provider keeps the beginning of this request, in its own words or without any."""
+    rule = plan.target.rule
+    body = bytes(plan) if rule.cache_asked else b""
+    said = (
+        seconds
+        for name, values in rule.cache_asked.items()
+        for value, seconds in values.items()
+        if re.search(rf'"{re.escape(name)}"\s*:\s*"{re.escape(value)}"'.encode(), body)
+    )
+    return max(said, default=rule.cache_seconds)
+
+
+def _cause(plan: Plan, asked: Request, before: Sent, *, expired: bool) -> Cause:
+    """Why ``asked`` read less than was there: what comes first in a request decides, and time before a message that
+    may have changed as well.
+    """
     if before.compacted:
         return "compacted"
     if before.tools != asked.tools_digest:
         return "tools"
     if before.system != asked.system_digest:
         return "system"
+    if expired:
+        return "expired"
     begun = plan.beginnings()
     if before.messages not in begun.messages:
         return "message"
     if before.carriers not in begun.carriers:
         return "reasoning"
-    kept = plan.target.rule.cache_seconds
-    return "expired" if kept and idle > kept else "unknown"
+    return "unknown"

@@ -14,6 +14,7 @@ from thinkback.model.blocks import Carrier, Media, Text, ToolCall, Unknown
 from thinkback.model.commits import Commit, Content, Failure, Repair, Response
 from thinkback.model.rule import stand_ins
 from thinkback.model.target import Decision
+from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import Plan
 
 Stage: TypeAlias = Literal["server_state", "restore", "server_drop", "block", "older_turns", "all", "flatten"]
@@ -68,6 +69,13 @@ def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repa
         if blocks or stage in _LASTING:
             return Repair(stage, blocks, failure.message, plan.target.base_url, plan.target.model)
     return None
+
+
+def asks_too_much(plan: Plan, failure: Failure) -> bool:
+    """Whether a refusal may be about what nobody asked for but the settings: the provider need not say so in words that
+    are known, and may refuse it to one organisation alone.
+    """
+    return plan.unasked and failure.status in (400, 422) and not is_overflow(failure)
 
 
 def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:

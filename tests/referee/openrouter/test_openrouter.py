@@ -175,6 +175,15 @@ def test_requests_that_are_refused(parameters: Body, reason: str) -> None:
     assert verdict.message
 
 
+def test_cache_marks_stand_on_messages_and_calls() -> None:
+    """As clients of the AI SDK put them there."""
+    mark: Body = {"cache_control": {"type": "ephemeral"}}
+    desk = Desk()
+    called = desk.message(CLAUDE, CALLING, {**HI, **mark})
+    marked = {**called, "tool_calls": [{**as_object(call), **mark} for call in as_list(called["tool_calls"])], **mark}
+    assert desk.verdict(CLAUDE, {**HI, **mark}, marked, {**result("c1"), **mark}).ok
+
+
 def test_whether_it_thinks() -> None:
     """Claude does when asked, others unless told otherwise."""
     desk = Desk()

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from tests.drive.servers import Asked, Server
 from tests.servers.gateway.harness.running import Reply, Running, read_until, running
+from thinkback.model.commits import Request
 from thinkback.servers.gateway.access.keys import Terms, new_key
 from thinkback.servers.gateway.config.schema import Config, Logs
 from thinkback.servers.gateway.grant import Limits
@@ -27,6 +28,7 @@ from thinkback.servers.gateway.http.app import App
 from thinkback.servers.gateway.running.wiring import open_behind
 from thinkback.servers.gateway.telemetry.logs import Log
 from thinkback.servers.gateway.telemetry.metrics import Metrics
+from thinkback.stores import open_store
 from thinkback.stores.gateway_state import open_gateway_state
 
 WIRING = "thinkback.servers.gateway.running.wiring:open_behind"
@@ -36,6 +38,12 @@ SECRETS = (
     *("sk-ant-first-0006", "sk-ant-ending-007", "sk-ant-new-00008"),
 )
 ALICE, AMY, BOB, REVOKED, NOBODY, FIRST, ENDING, NEW = SECRETS
+TOKENS = {
+    "sk-ant-oat01-of-today": "org-t",
+    "sk-ant-oat01-renewed": "org-t",
+    "sk-ant-oat01-another": "org-u",
+    "sk-ant-oat01-nobody": "",
+}
 ORGANISATIONS = {ALICE: "org-a", AMY: "org-a", BOB: "org-b", NOBODY: "", FIRST: "org-f", ENDING: "org-e", NEW: "org-n"}
 MODEL = "claude-opus-4-6"
 
@@ -58,7 +66,7 @@ class Provider:
 
     def _answer(self, server: Server, asked: Asked) -> Iterator[bytes]:
         key = asked.headers.get("x-api-key", "") or asked.headers.get("authorization", "").removeprefix("Bearer ")
-        known = key in {*ORGANISATIONS, OPERATORS} and key not in self.revoked
+        known = key in {*ORGANISATIONS, *TOKENS, OPERATORS} and key not in self.revoked
         status = self.status or (200 if known else 401)
         said: dict[str, Any] = {"data": []}
         if status == 200 and asked.line.startswith("POST"):
@@ -77,8 +85,8 @@ class Provider:
                 "error": {"type": "authentication_error", "message": self.said or f"not {key}, {key[:-2]}**"},
             }
         lines = [f"HTTP/1.1 {status} X", "content-type: application/json", "connection: close"]
-        if ORGANISATIONS.get(key):
-            lines.append(f"anthropic-organization-id: {ORGANISATIONS[key]}")
+        if whose := {**ORGANISATIONS, **TOKENS}.get(key):
+            lines.append(f"anthropic-organization-id: {whose}")
         if self.elsewhere:
             lines.append(f"location: {self.elsewhere}")
         body = json.dumps(said).encode()
@@ -389,3 +397,22 @@ def test_a_credential_stays_where_it_was_granted_for_while_the_configuration_cha
         for headers in ({"x-api-key": ALICE}, {"x-api-key": ALICE, "thinkback-key": secret}):
             assert 503 == asyncio.run(asked(headers))
     assert [] == other.asked
+
+
+def test_a_token_that_is_renewed_stays_the_account_of_its_organisation(house: House) -> None:
+    """Beside a key of the gateway the provider says whose it is, once; where it does not, the key does."""
+
+    def account(token: str) -> str:
+        asked = house.asks(
+            headers={"authorization": f"Bearer {token}", "thinkback-key": house.key}, model=f"mine/{MODEL}"
+        )
+        assert 200 == asked.status
+        store = open_store(house.place / "default.db")
+        commits = store.read(asked.headers["thinkback-session"])
+        store.close()
+        return [c.value.target["account"] for c in commits if isinstance(c.value, Request)][-1]
+
+    today, renewed, another, unnamed = TOKENS
+    assert ["org-t", "org-t", "org-t", "org-u"] == [account(token) for token in (today, today, renewed, another)]
+    assert 3 == sum(asked.line.startswith("GET") for asked in house.own.asked)
+    assert account(unnamed).startswith("own:key-")

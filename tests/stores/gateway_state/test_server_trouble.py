@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 from tests.stores.gateway_state.test_conformance import SLOT, row
@@ -34,3 +35,22 @@ def test_an_office_survives_a_server_that_crashes() -> None:
         assert office.replays.finish(SLOT, "a", b"sealed", 100)
         assert Answered(b"sealed") == office.replays.claim(SLOT, b"body", "b", 50, 150)
         office.close()
+
+
+def test_nobody_waits_for_the_disk_to_begin_a_request(database: str) -> None:
+    """A row of a rate is durable later than what was answered; what else is stored is durable at once."""
+    office = open_gateway_state(database)
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute("CREATE TABLE durable (slot bytea, how text)")
+        db.execute(
+            "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "INSERT INTO public.durable VALUES (NEW.slot, current_setting('synchronous_commit')); RETURN NULL; END $$"
+        )
+        db.execute(
+            "CREATE CONSTRAINT TRIGGER at_the_end AFTER INSERT OR UPDATE ON thinkback_gateway.replays "
+            "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION noted()"
+        )
+        assert [0.0, 0.0] == [office.rates.take("t", "k", 7) for _ in range(2)]
+        office.replays.claim(SLOT, b"body", "me", 1, 2)
+        assert [("off",), ("off",), ("on",)] == db.execute("SELECT how FROM durable").fetchall()
+    office.close()

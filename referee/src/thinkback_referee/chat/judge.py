@@ -37,6 +37,8 @@ OWN = (
 )  # fmt: skip
 
 _CALL_KEYS = names("id type function index")
+# What marks a place for a prompt cache: on a call where a host takes it on a message.
+_MARKS = names("cache_control")
 _READABLE = ("reasoning_content", "reasoning")
 _FIELDS = (*_READABLE, "thinking")
 
@@ -140,16 +142,16 @@ def _content_faults(profile: Profile, place: str, role: str, message: Mapping[st
         yield refuse(host, NO_CONTENT, f"thinking alone at {place}")
     if calls is not None and (role != "assistant" or not isinstance(calls, list)):
         yield refuse(host, f"{place}.tool_calls: unexpected value", f"bad tool_calls at {place}")
-    if not all(map(_is_call, as_objects(calls))):
+    if not all(_is_call(call, host.fields & _MARKS) for call in as_objects(calls)):
         yield refuse(host, f"{place}.tool_calls: invalid tool call", f"bad tool_calls at {place}")
     if role == "tool" and not as_text(message.get("tool_call_id")):
         yield refuse(host, f"{place}: missing field `tool_call_id`", f"answer without a call at {place}")
 
 
-def _is_call(call: Mapping[str, object]) -> bool:
+def _is_call(call: Mapping[str, object], marks: frozenset[str]) -> bool:
     function = as_object(call.get("function"))
     return (
-        call.keys() <= _CALL_KEYS
+        call.keys() <= _CALL_KEYS | marks
         and call.get("type", "function") == "function"
         and bool(as_text(call.get("id")))
         and bool(as_text(function.get("name")))

@@ -80,14 +80,27 @@ def conversation(name: str) -> Iterator[None]:
 
     In this thread or task, and in those that copy its context. ``why`` inside is about requests made inside.
     """
-    if not name or not name.isprintable():
-        raise ThinkbackError(f"{name!r} cannot be the name of a session", next_actions=("give a name that prints",))
+    if not name:
+        raise _nameless(name)
+    with inside(name):
+        yield
+
+
+@contextmanager
+def inside(name: str = "") -> Iterator[None]:
+    """The same where there may be no name: ``why`` inside is about requests made inside."""
+    if not name.isprintable():
+        raise _nameless(name)
     named, last = _NAMED.set(name), _LAST.set(_Last())
     try:
         yield
     finally:
         _NAMED.reset(named)
         _LAST.reset(last)
+
+
+def _nameless(name: str) -> ThinkbackError:
+    return ThinkbackError(f"{name!r} cannot be the name of a session", next_actions=("give a name that prints",))
 
 
 def why() -> Why:

@@ -39,7 +39,9 @@ def fits_header(value: str) -> bool:
 def expires(endpoint: Endpoint, key: str) -> bool:
     """Whether ``key`` is a token that will be replaced by another, so that it says nothing about the account."""
     auth = endpoint.auth
-    return auth.expires or auth.scheme == "google" or (auth.scheme == "sigv4" and key.startswith(_SHORT_LIVED_PREFIX))
+    if auth.expires or auth.scheme == "google" or key.startswith(auth.expiring):
+        return True
+    return auth.scheme == "sigv4" and key.startswith(_SHORT_LIVED_PREFIX)
 
 
 def key_missing(endpoint: Endpoint) -> CredentialError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, SupportsBytes
 
+from thinkback.drive.auth.keys import expires
 from thinkback.model.rule import Auth
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
@@ -38,6 +39,11 @@ class Own(NamedTuple):
     def secret(self) -> str:
         """The credential itself, which is one in whichever headers it stands."""
         return next(iter(self.shown.values())).rpartition(" ")[2]
+
+    @property
+    def expires(self) -> bool:
+        """Whether it is a token that is replaced by others, so that it does not say whose it is."""
+        return self.place is not None and expires(self.place.target.endpoint, self.secret)
 
     def headers(self, auth: Auth) -> dict[str, str]:
         """What a request to an endpoint with ``auth`` carries of it."""

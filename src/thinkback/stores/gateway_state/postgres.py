@@ -24,6 +24,7 @@ class PostgresTables:
     """The tables behind ``pool``."""
 
     oldest_first = "created, id"
+    loosely = "set_config('synchronous_commit', 'off', true)"
     clock = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
 
     def __init__(self, pool: Pool) -> None:

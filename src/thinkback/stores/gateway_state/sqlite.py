@@ -23,6 +23,7 @@ class SqliteTables:
     """The tables in ``file``."""
 
     oldest_first = "made"
+    loosely = "1"
     clock = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 
     def __init__(self, file: LogFile) -> None:

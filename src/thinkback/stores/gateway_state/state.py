@@ -73,11 +73,12 @@ _ERASURES = b"tb-erasures-made"
 _ORDERS = "SELECT sealed FROM {}carriers WHERE tenant = ? AND scope = ? AND until > ?"
 _PURGE = ("DELETE FROM {}replays WHERE until <= ? RETURNING 1", "DELETE FROM {}carriers WHERE until <= ? RETURNING 1")
 
+# LOOSELY: a power cut may give a minute's requests back, and so nobody waits for the disk.
 # A row of a rate is a slot that is taken until the requests that began so far are earned; it runs out as others do.
 _TAKE = """
 INSERT INTO {}replays AS r (tenant, slot, body, owner, until, answer) VALUES (?, ?, ?, '', NOW + ?, NULL)
 ON CONFLICT (tenant, slot) DO UPDATE SET until = CASE WHEN r.until > NOW THEN r.until ELSE NOW END + ?
-WHERE r.until + ? <= NOW + 60000000 RETURNING 1
+WHERE r.until + ? <= NOW + 60000000 RETURNING LOOSELY
 """
 _EARNED = "SELECT until - 60000000 - NOW FROM {}replays WHERE tenant = ? AND slot = ?"
 
@@ -91,6 +92,8 @@ class Tables(Protocol):
     """By which column keys come in the order they were made."""
     clock: str
     """The database's own time in microseconds UTC."""
+    loosely: str
+    """A value by which the transaction of its statement is durable later, where the database can do that."""
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """What a query gives."""
@@ -232,7 +235,8 @@ class Rates:
         Returns 0, or in how many seconds there is one: then none is taken. A second statement finds that out.
         """
         slot, each = hashlib.sha256(b"tb-rate:" + key.encode()).digest()[:16], 60_000_000 // per_minute
-        if _changes(self._tables, _TAKE.replace("NOW", self._tables.clock), tenant, slot, b"", each, each, each):
+        take = _TAKE.replace("NOW", self._tables.clock).replace("LOOSELY", self._tables.loosely)
+        if _changes(self._tables, take, tenant, slot, b"", each, each, each):
             return 0.0
         rows = self._tables.read(_EARNED.replace("NOW", self._tables.clock), tenant, slot)
         # others may have been first, and the row may have run out meanwhile

@@ -9,6 +9,8 @@ import pytest
 
 from tests.servers.gateway.harness.engines import KEY, PLACES, Kept, Plays, ask, engine
 from thinkback.model.blocks import ThinkingBlock
+from thinkback.model.commits import Request
+from thinkback.model.plan import Control
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.engine.engine import Engine
 from thinkback.servers.gateway.grant import Grant
@@ -94,5 +96,50 @@ def test_who_counts_thinking_gets_its_counts(made: tuple[Engine, Plays]) -> None
     said = [{"role": "user", "content": "Really?"}]
     body = {"model": MODEL, "max_tokens": 2000, "stream": True, "messages": said, "thinking": {"type": "adaptive"}}
     betas = {"anthropic-beta": "context-1m-2025-08-07, thinking-token-count-2026-05-13"}
-    ask(engine, "anthropic", body, grant=GRANT, headers=betas)
+    kept = ask(engine, "anthropic", body, grant=GRANT, headers=betas)
     assert {"type": "adaptive"} == json.loads(transport.sent[0])["thinking"]
+    (told,) = _readable(engine, kept)
+    assert "suppressed" == told.state
+    assert "anthropic-beta: thinking-token-count-2026-05-13" in told.reason
+
+
+def _readable(engine: Engine, kept: Kept) -> list[Control]:
+    """What ``why`` says of the setting for the last request."""
+    commits = engine.logs.of("default").read(kept.headers["thinkback-session"])
+    plan = rebuild(commits)
+    assert plan.record().sent_digest == [c.value for c in commits if isinstance(c.value, Request)][-1].sent_digest
+    return [control for control in plan.controls if control.key == "reasoning.readable"]
+
+
+def test_who_may_have_no_summaries_is_answered_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider that refuses what the setting asks for is asked again as the client wrote it, in that request and in
+    no later one for a while; ``why`` says in which words it refused.
+    """
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "summaries: not for you"}}
+
+    def answer(body: bytes) -> tuple[int, str, list[bytes]]:
+        if "display" in json.loads(body)["thinking"]:
+            return 400, "application/json", [json.dumps(refusal).encode()]
+        return 200, "text/event-stream", [STREAM]
+
+    transport = Plays(answer)
+    made = engine(transport, PLACES, config=Config())
+    first, second = asks(made), asks(made, Grant("k2", settings=GRANT.settings))
+    assert [200, 200] == [first.status, second.status]
+    assert ["summarized", None, None] == [json.loads(body)["thinking"].get("display") for body in transport.sent]
+    for kept in (first, second):
+        (told,) = _readable(made, kept)
+        assert ("suppressed", "the provider refused it: summaries: not for you") == (told.state, told.reason)
+
+
+def test_what_a_provider_refuses_all_the_same_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own words, after one more try; nothing is learned of the place."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    said = {"type": "error", "error": {"type": "invalid_request_error", "message": "max_tokens: too many"}}
+    transport = Plays(lambda body: (400, "application/json", [json.dumps(said).encode()]))
+    made = engine(transport, PLACES, config=Config())
+    for _ in range(2):
+        kept = asks(made)
+        assert (400, True) == (kept.status, b"max_tokens: too many" in kept.body)
+    assert ["summarized", None] * 2 == [json.loads(body)["thinking"].get("display") for body in transport.sent]

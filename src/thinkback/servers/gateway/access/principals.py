@@ -77,9 +77,7 @@ class Principals:
             raise nobody()
         if organisations is not None and not organisations:
             raise nobody(keys_alone=True)
-        headers = own.headers(route.target.endpoint.auth)
-        named = front(route.target.endpoint.dialect).headers
-        known = await self._look_up(route, headers, {name: own.beside[name] for name in named if name in own.beside})
+        known = await self._look_up(route, own)
         if known.refused in REFUSED:
             raise Refused(401, "refused_credential", f"the provider refused the credential ({known.refused})")
         if known.refused == _BUSY:
@@ -105,6 +103,15 @@ class Principals:
             account=known.principal,
         )
 
+    async def account(self, own: Own) -> str:
+        """Whose ``own`` is, as its provider names them; nothing where the provider does not say it."""
+        if own.place is None or not own.place.target.endpoint.auth.principal:
+            return ""
+        try:
+            return (await self._look_up(own.place, own)).principal
+        except Refused:  # too many ask
+            return ""
+
     def took(self, route: Route, own: Own) -> None:
         """The provider answered 2xx: what is known of a credential goes on holding."""
         at = self._hash(route, own.headers(route.target.endpoint.auth))
@@ -123,7 +130,10 @@ class Principals:
             digest.update(len(data).to_bytes(8) + data)
         return digest.digest()
 
-    async def _look_up(self, route: Route, headers: Mapping[str, str], more: Mapping[str, str]) -> _Known:
+    async def _look_up(self, route: Route, own: Own) -> _Known:
+        headers = own.headers(route.target.endpoint.auth)
+        named = front(route.target.endpoint.dialect).headers
+        more = {name: own.beside[name] for name in named if name in own.beside}
         at, whole = self._hash(route, headers), self._hash(route, {**more, **headers})
         for table, place in ((self._known, at), (self._nobodies, whole)):
             known = table.get(place)

@@ -15,6 +15,8 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, assert_never
 
+import msgspec
+
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.sync import now
@@ -75,7 +77,16 @@ class _Driver:
         self._config = config = engine.config
         degraded, rests = bool(sink.notes.degraded), engine.storing.rests
         asked, most = incoming.request, config.limits.max_messages
-        self._exchange = Exchange(asked, engine.sealer, most, now(), random.random(), degraded=degraded, rests=rests)
+        self._exchange = Exchange(
+            asked,
+            engine.sealer,
+            most,
+            now(),
+            random.random(),
+            degraded=degraded,
+            rests=rests,
+            refusals=engine.refusals,
+        )
         self._choice: Choice
         self._cancelled: asyncio.CancelledError | None = None
         self._interrupt: Interrupt | None = None
@@ -161,7 +172,7 @@ class _Driver:
             case KeepHistory():
                 return self._engine.histories.keep(self._incoming.grant.tenant, command.history, command.weight)
             case Choose() | NextPlace() | Judged():
-                return self._route(command)
+                return await self._named(self._route(command))
             case Settle(route=route):
                 return self._settings(route)
             case Sleep(seconds=seconds):
@@ -188,6 +199,17 @@ class _Driver:
             case Judged(error=error) if error is not None and is_of_the_place(error):
                 self._choice.failed()
         return None
+
+    async def _named(self, route: Route | None) -> Route | None:
+        """``route`` with the account of its client's credential, where the provider alone knows that."""
+        own = self._incoming.own
+        if route is None or own is None or not route.payer or route.target.account_known or not own.expires:
+            return route
+        account = await self._engine.principals.account(own)
+        if not account:
+            return route
+        target = msgspec.structs.replace(route.target, account=account, account_known=True)
+        return msgspec.structs.replace(route, target=target)
 
     def _settings(self, route: Route) -> Any:
         grant, headers = self._incoming.grant, self._incoming.request.headers

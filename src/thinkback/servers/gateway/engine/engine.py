@@ -12,6 +12,7 @@ from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.log.protocol import AppendRequest
 from thinkback.proxy.events import Route
 from thinkback.proxy.histories import Histories
+from thinkback.proxy.planning import Refusals
 from thinkback.proxy.problems import REFUSED
 from thinkback.rules import Rulebook
 from thinkback.servers.gateway.access.principals import Principals
@@ -62,6 +63,7 @@ class Engine:
         self.transport = transport
         self.effective = Effective()
         self.histories = Histories()
+        self.refusals = Refusals()
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
         self.apart = Apart()
         self._writing = Writing(logs.of, self.executor)
