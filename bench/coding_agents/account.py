@@ -191,10 +191,16 @@ def _take(found: dict[str, Stored], commits: Sequence[Commit]) -> None:
 def _said(blocks: Sequence[Commit]) -> str:
     values = [commit.value for commit in sorted(blocks, key=lambda commit: commit.index)]
     text = "".join(value.text for value in values if isinstance(value, Text))
-    calls = [
-        (value.id, value.name, json.loads(value.arguments or "{}")) for value in values if isinstance(value, ToolCall)
-    ]
-    return _digest(text, calls)
+    calls = (value for value in values if isinstance(value, ToolCall))
+    return _digest(text, [(call.id, call.name, _arguments(call.arguments)) for call in calls])
+
+
+def _arguments(source: str) -> object:
+    """What a call is made with; of a tool that takes any text it is that text."""
+    try:
+        return json.loads(source or "{}")
+    except ValueError:
+        return {"input": source}
 
 
 class Tap(socketserver.ThreadingTCPServer):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-import thinkback
 from bench.coding_agents.account import Account, Ends, Marked, Sent, Stored, digest_of_step, stored
 from bench.coding_agents.agents import AGENTS, NODE
 from bench.coding_agents.cell import Cell
@@ -17,7 +17,9 @@ from bench.coding_agents.model import FILES, agent_step, asks, ended
 from bench.coding_agents.page import Judged, page
 from bench.coding_agents.process import Running, environment
 from bench.coding_agents.trial import LEAST, plan
+from tests.servers.gateway.harness.engines import Fresh, ask, engine
 from thinkback.cli.connect.agents import AGENTS as CONNECTED
+from thinkback.stores import open_store
 from thinkback_referee import Call, Exchange, Referee, Step
 from thinkback_referee.persona import OfferedTool, View
 
@@ -138,26 +140,29 @@ def test_a_trial_finds_what_is_doubled_and_what_was_not_sent() -> None:
     assert ["r1"] == account(r1=again._replace(digests=frozenset({"d1", "d2"}))).doubled
 
 
-def test_responses_in_a_log_have_the_digests_of_what_the_referee_said(tmp_path: Path) -> None:
-    """With calls and with text; each response is another than all before it."""
+def test_responses_in_a_log_have_the_digests_of_what_the_referee_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text, calls with arguments and calls with a script; each response is another than all before it."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", "sk-any")
     said: list[str] = []
 
     def end(exchange: Exchange, whole: bool) -> None:
         said.append(digest_of_step(exchange.step or Step()))
 
-    with Referee(house=Marked(), ended=end) as referee, thinkback.open(tmp_path / "talk.db") as log:
-        session = log.session("talk")
-        session.use("deepseek", "deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key="sk-any")
-        for _ in "ab":
-            session.chat(asks("boxes", str(tmp_path)), tools=[run_shell_command])
+    custom = {"type": "custom", "name": "exec", "description": "Run a script."}
+    tools = {"type": "additional_tools", "role": "developer", "tools": [custom]}
+    shell = {"type": "function", "name": "bash", "parameters": SHELL.parameters}
+    question = {"role": "user", "content": asks("boxes", "/box")}
+    with Referee(house=Marked(), ended=end) as referee, closing(open_store(str(tmp_path / "talk.db"))) as log:
+        made = engine(Fresh(), referee, log)
+        for body in ({"input": [tools, question]}, {"input": [question], "tools": [shell]}, {"input": [question]}):
+            for model in ("openai/gpt-6-sol", "deepseek/deepseek-v4-pro"):
+                assert 200 == ask(made, "openai-responses", {"model": model, "store": False, **body}).status
     found = stored(tmp_path)
-    assert len(said) == len(set(said)) == len(found) > 2
+    assert all(each.recorded for each in found.values())
+    assert len(said) == len(set(said)) == len(found) == 6
     assert {digest for each in found.values() for digest in each.digests} == set(said)
-
-
-def run_shell_command(command: str) -> str:
-    """Run a command."""
-    return command
 
 
 def test_the_tap_hears_the_end_of_a_response_wherever_it_is_cut() -> None:
