@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from thinkback.turn.credentials import CREDENTIALS
+
 HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -23,23 +25,6 @@ HOP_BY_HOP = frozenset(
     }
 )
 """Between two hops: what each connection has of its own."""
-
-CREDENTIALS = frozenset(
-    {
-        "api-key",
-        "authorization",
-        "cookie",
-        "ocp-apim-subscription-key",
-        "proxy-authorization",
-        "set-cookie",
-        "thinkback-key",
-        "x-amz-security-token",
-        "x-api-key",
-        "x-auth-token",
-        "x-goog-api-key",
-    }
-)
-"""What a client shows to the gateway, or the gateway to an upstream: it goes no further."""
 
 BODILY = frozenset({"accept-encoding", "content-encoding", "content-md5", "content-digest"})
 """About the bytes of this connection's body, which the gateway has unpacked."""

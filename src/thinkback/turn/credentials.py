@@ -5,6 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, SupportsBytes
 
+SHOWN = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+"""The headers in which clients of an API show a key, in lower case."""
+
+CREDENTIALS = frozenset(
+    {
+        *SHOWN,
+        "cookie",
+        "ocp-apim-subscription-key",
+        "proxy-authorization",
+        "set-cookie",
+        "thinkback-key",
+        "x-amz-security-token",
+        "x-auth-token",
+    }
+)
+"""All headers that hold a credential: what a client shows to a gateway, or who sends a request to an upstream."""
+
 
 class Credentials(NamedTuple):
     """Headers and a query that are added to a request; no ``repr`` shows them.

@@ -18,14 +18,11 @@ from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools,
 from thinkback.model.plan import Beginnings, Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import READABLE, Resolver
-from thinkback.turn.credentials import Authenticator, Credentials
+from thinkback.turn.credentials import CREDENTIALS, Authenticator, Credentials
 from thinkback.turn.own_fields import writer_for
 from thinkback.turn.reports import reported
 from thinkback.wire.result import Report
 
-_SECRET_HEADERS = frozenset(
-    {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token", "cookie"}
-)
 # A shorter one is no secret, and blotting it out would garble every text.
 _SHORTEST_SECRET = 6
 # What of a model's name may stand in a path as it is; a slash (in Bedrock's ARNs) may not.
@@ -191,7 +188,7 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
 
     def secrets(self) -> list[str]:
         """What must be shown nowhere of this request, the longest first: one may be part of another."""
-        wanted = {self.target.endpoint.auth.header.lower(), *_SECRET_HEADERS}
+        wanted = {self.target.endpoint.auth.header.lower(), *CREDENTIALS}
         sent = {value.rpartition(" ")[2] for name, value in self.headers.items() if name.lower() in wanted}
         found = sorted(sent | self.course.credentials.secrets, key=len, reverse=True)
         return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]

@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from thinkback.drive.auth.account import account as account_of
 from thinkback.errors import SettingError
 from thinkback.model.rule import Endpoint
-from thinkback.proxy.headers import CREDENTIALS
 from thinkback.rules import Rulebook
 from thinkback.rules.book import UNKNOWN
 from thinkback.rules.urls import normalise_url
+from thinkback.turn.credentials import CREDENTIALS
 from thinkback.wire.registry import FRONTS, front
 
 _CALL = re.compile(r"(?P<base>.*)/models/(?P<model>[^/]+):(?P<call>[A-Za-z]+)")

@@ -13,11 +13,9 @@ from thinkback.model.rule import Auth
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.grant import KEY_HEADER, PREFIX
-from thinkback.turn.credentials import Credentials
+from thinkback.turn.credentials import SHOWN, Credentials
 
 LONGEST = 16 * 1024
-SHOWN = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
-"""The headers in which a credential may stand."""
 _SHORTEST_SECRET = 6
 
 

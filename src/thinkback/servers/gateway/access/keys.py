@@ -26,6 +26,7 @@ from thinkback.servers.gateway.grant import KEY_HEADER, OPEN, Budget, Grant, Lim
 from thinkback.servers.gateway.grant import PREFIX as PREFIX
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback.stores.gateway_state.state import GatewayState
+from thinkback.turn.credentials import SHOWN
 
 LIFE = 1.0
 """Seconds for which a key that was found is not looked up again."""
@@ -101,9 +102,7 @@ def presented(headers: Mapping[str, str], query: Mapping[str, Sequence[str]]) ->
     scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
     shown = [
         bearer.strip() if scheme.lower() == "bearer" else "",
-        headers.get("x-api-key", "").strip(),
-        headers.get("api-key", "").strip(),
-        headers.get("x-goog-api-key", "").strip(),
+        *(headers.get(name, "").strip() for name in SHOWN if name != "authorization"),
         *query.get("key", ())[:1],
     ]
     return next((secret for secret in shown if secret.startswith(PREFIX)), next(filter(None, shown), ""))

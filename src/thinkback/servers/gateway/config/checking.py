@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from thinkback.errors import NotFoundError, SettingError, ThinkbackError
 from thinkback.model.rule import Endpoint
-from thinkback.proxy.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
+from thinkback.proxy.headers import HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.servers.gateway.config import naming
@@ -18,6 +18,7 @@ from thinkback.servers.gateway.config.schema import Alias, Config, Server, Store
 from thinkback.servers.gateway.grant import check_tenant
 from thinkback.settings.registry import PARAMS
 from thinkback.settings.values import flatten, parse, quote
+from thinkback.turn.credentials import CREDENTIALS
 from thinkback.wire.registry import FRONTS
 
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
