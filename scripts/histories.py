@@ -1,16 +1,27 @@
-"""Has the real programs write histories before the referee, imports them, and compares with what the referee played.
+"""Has the real programs write histories before the referee, imports them while and after they run, and compares.
 
-``make histories``; ``--only codex`` plays one program, ``--write`` keeps what they wrote as files for tests: without
-long texts (prompts of the programs), directories and keys.
+What was played, what the files say by a count without the readers, what one import stores, and what
+``thinkback import --follow`` stored beside the running program: all of it the same, once. ``make histories``;
+``--only codex`` plays one program, ``--write`` keeps what they wrote as files for tests: without long texts (prompts of
+the programs), directories and keys.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
 import tempfile
-from contextlib import closing
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +33,20 @@ from bench.coding_agents.page import DEMANDING
 from bench.gateway_clients.places import front_of
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
+from tests.formats.accounting import Facts, in_log, in_source
+from thinkback.formats.history import Format
 from thinkback.formats.registry import program
+from thinkback.log.protocol import Store
+from thinkback.session.exchange.following import RESTED
 from thinkback.session.exchange.histories import Wanted, run
 from thinkback.stores import open_store
 from thinkback_referee import Referee
 
-PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "pi")
+PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "pi", "pi-audited")
 MADE = ROOT / "tests" / "formats" / "made"
 _LONGEST, _MOST, _LINE = 120, 12, 4_000
 """Characters of a text, items of a list, and characters of a line, that are kept."""
+_TAG = re.compile(r"<[\w ]{1,40}>")
 _FRONTS = ("anthropic", "openai-responses", "gemini", "openai-chat")
 """The dialects, those first whose reasoning is signed or sealed."""
 
@@ -44,6 +60,7 @@ class Counted(NamedTuple):
     results: tuple[int, int]
     answers: tuple[int, int]
     said: str
+    wrong: str = ""
 
 
 def main() -> int:
@@ -58,71 +75,123 @@ def main() -> int:
         if chosen.only in name:
             counted = made(name, chosen.write)
             pairs = counted[1:5]
-            differs = any(played != stored for played, stored in pairs)
+            differs = any(played != stored for played, stored in pairs) or bool(counted.wrong)
             bad += differs or not counted.calls[0]
-            print(f"{name:12} {counted.version:9} thoughts, calls, results, answers: {pairs}", end=" ", flush=True)
-            print("DIFFERS" if differs else "", counted.said, flush=True)
+            print(f"{name:19} {counted.version:9} thoughts, calls, results, answers: {pairs}", end=" ", flush=True)
+            print("DIFFERS" if differs else "", counted.said, counted.wrong, flush=True)
     return int(bad > 0)
 
 
 def made(name: str, write: bool) -> Counted:
     """A conversation of two questions, with the program's own store of it."""
-    found = installed(name)
+    found, format = installed(name), program(name.removesuffix("-audited"))
     nothing = (0, 0)
     if found.missing:
         return Counted("", nothing, nothing, nothing, nothing, found.missing)
     fronts = [front for front in _FRONTS if front in AGENTS[name].fronts]
     place = next(place for place in DEMANDING.values() if front_of(place) == fronts[0])
     with tempfile.TemporaryDirectory(prefix="histories-") as folder, Referee(house=agent_step) as referee:
+        here = Path(folder).resolve()
         where = Where(referee.base_url(place.host), KEY, place.model, front=front_of(place))
-        cell = play(name, found, referee, place, where, Path(folder).resolve())
+        home = here / "home" / format.home
+        home.mkdir(parents=True)
+        with followed(format, home, here / "log.db"):
+            cell = play(name, found, referee, place, where, here)
         steps = [each.step for each in referee.requests if each.step]
         calls = sum(len(step.tool_calls) for step in steps)
         thoughts = sum(bool(step.reasoning) for step in steps)
         answers = {step.text for step in steps if step.text and not step.tool_calls}
-        home = Path(folder).resolve() / "home" / program(name).home
-        with closing(open_store(":memory:")) as log:
-            run(log, Wanted(name, str(home)))
-            commits = [
-                commit
-                for info in log.list_sessions()
-                for branch in log.refs.list(info.id)
-                for commit in log.read(info.id, branch=branch.name)
-            ]
-        kinds = [commit.kind for commit in commits]
-        texts = {getattr(commit.value, "text", "") for commit in commits if commit.kind == "assistant"}
-        if write and not program(name).tables:
-            _keep(name, found.version, home, Path(folder).resolve())
+        with closing(open_store(":memory:")) as log, closing(open_store(here / "log.db")) as beside:
+            run(log, Wanted(format.name, str(home)))
+            told = sum((in_source(format.name, data) for data in _told(format, home)), Counter())
+            stored = in_log(log)
+            wrong = f"{_difference('in the log', told, stored)} {_difference('with --follow', stored, in_log(beside))}"
+            wrong += "" if _heads(log) == _heads(beside) and log.count() == beside.count() else " other branches"
+        kinds = Counter(kind for kind, _ in stored.elements())
+        texts = {text for kind, text in stored if kind == "said"}
+        if write:
+            _keep(format, found.version, home, here)
     return Counted(
         found.version,
-        (thoughts, kinds.count("reasoning")),
-        (calls, kinds.count("tool_call")),
-        (kinds.count("tool_call"), kinds.count("tool_result")),
-        (len(cell.acts), len(answers & texts)),
+        (thoughts, kinds["thought"]),
+        (calls, kinds["call"]),
+        (kinds["call"], kinds["result"]),
+        (len(cell.acts), len({"".join(answer.split()) for answer in answers} & texts)),
         cell.text,
+        wrong.strip(),
     )
 
 
-def _keep(name: str, version: str, home: Path, folder: Path) -> None:
+@contextmanager
+def followed(format: Format, home: Path, db: Path) -> Iterator[None]:
+    """``thinkback import --follow`` while the program runs, and until all that it wrote has rested."""
+    command = [sys.executable, "-W", "ignore", "-m", "thinkback", "import", "--program", format.name]
+    words = [*command, "--dir", str(home), "--follow", "--db", str(db)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ)) as running:
+        try:
+            yield
+            time.sleep(2 * RESTED)
+        finally:
+            running.send_signal(signal.SIGINT)
+            said = running.communicate(timeout=60)[0]
+        if running.returncode:
+            print(said.decode(errors="replace"), file=sys.stderr)
+
+
+def _told(format: Format, home: Path) -> Iterator[str]:
+    """What the program stored, as JSON lines; of a database its rows."""
+    for path in sorted(home.rglob("*")):
+        if not path.is_file() or not path.name.endswith(format.endings):
+            continue
+        if not format.tables:
+            data = path.read_bytes()
+            if format.is_own(data[:200_000]):
+                yield data.decode()
+            continue
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            yield "".join(_rows(database, format.tables))
+
+
+def _rows(database: sqlite3.Connection, tables: tuple[str, ...]) -> Iterator[str]:
+    there = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in (name for name in tables if name in there):
+        for row in map(dict, database.execute(f'SELECT * FROM "{table}"')):
+            data = {"data": json.loads(row["data"])} if isinstance(row.get("data"), str) else {}
+            yield json.dumps({"table": table, **row, **data}, ensure_ascii=False) + "\n"
+
+
+def _difference(where: str, expected: Facts, found: Facts) -> str:
+    kinds = Counter(kind for kind, _ in (expected - found).elements())
+    more = Counter(kind for kind, _ in (found - expected).elements())
+    return f"{where} missing {dict(kinds)}, too many {dict(more)}" if kinds or more else ""
+
+
+def _heads(log: Store) -> dict[str, list[str]]:
+    return {info.id: [branch.head.hash for branch in log.refs.list(info.id)] for info in log.list_sessions()}
+
+
+def _keep(format: Format, version: str, home: Path, folder: Path) -> None:
     """The longest file that the program wrote, as a test reads it."""
-    format = program(name)
-    files = [path for path in home.rglob("*") if path.name.endswith(format.endings) and path.is_file()]
-    own = [path for path in files if format.is_own(path.read_bytes()[:200_000])]
-    if not own:
-        return
-    lines = max(own, key=lambda path: path.stat().st_size).read_text(encoding="utf-8").splitlines()
+    lines = max(_told(format, home), key=len, default="").splitlines()
     MADE.mkdir(exist_ok=True)
     short = (json.dumps(_cut(json.loads(line), str(folder)), ensure_ascii=False) for line in lines if line.strip())
     kept = "".join(f"{line}\n" for line in short if len(line) <= _LINE)
-    (MADE / f"{name}-{version}.jsonl").write_text(kept, encoding="utf-8")
+    (MADE / f"{format.name}-{version}.jsonl").write_text(kept, encoding="utf-8")
 
 
 def _cut(value: Any, folder: str) -> Any:
     """Without directories, keys and long texts."""
     match value:
         case str():
-            plain = value.replace(folder, "/home/person").replace(KEY, "key").replace(platform.release(), "release")
-            return plain if len(plain) <= _LONGEST else f"(a text of {len(plain)} characters)"
+            plain = (
+                value.replace(folder, "/home/person")
+                .replace(folder[1:], "home/person")
+                .replace(KEY, "key")
+                .replace(platform.release(), "release")
+            )
+            tag = _TAG.match(plain)  # by which a reader tells what a program says from what a person says
+            return plain if len(plain) <= _LONGEST else f"{tag[0] if tag else ''}(a text of {len(plain)} characters)"
         case list():
             return [_cut(each, folder) for each in value[:_MOST]]
         case dict():

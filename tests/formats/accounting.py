@@ -128,10 +128,14 @@ def _pi(lines: list[Any]) -> Iterator[_Fact]:
 def _gemini_cli(lines: list[Any]) -> Iterator[_Fact]:
     """The last line with an id has all of the message; results stand beside the calls, and once more by themselves.
 
-    A thought that came in pieces is stored in pieces, of which only the first can have a subject.
+    A thought that came in pieces is stored in pieces, of which only the first can have a subject. When the program
+    opens a chat again it writes its messages once more, without what stands beside their contents.
     """
     told = [each for line in lines for each in (*line.get("$set", {}).get("messages", ()), line) if "id" in each]
-    for message in {each["id"]: each for each in told}.values():
+    first = {each["id"]: each["type"] for each in reversed(told)}
+    told = [each for each in told if each["type"] != "gemini" or isinstance(each["content"], str)]
+    own = [each for each in told if each["type"] == first[each["id"]]]
+    for message in {each["id"]: each for each in own}.values():
         if message["type"] == "user":
             text = "".join(_texts(part) for part in message["content"])
             yield from [fact("asked", text)] if text and not text.startswith("<session_context>") else []
@@ -145,8 +149,9 @@ def _gemini_cli(lines: list[Any]) -> Iterator[_Fact]:
             yield from (fact("thought", each.replace("****", "")) for each in whole.split("\0")[1:])
         for call in message.get("toolCalls", []):
             yield fact("call", call["id"], call["name"], call["args"])
-            for part in call.get("result", []):
-                yield fact("result", call["id"], part["functionResponse"]["response"].get("output", ""))
+            given = {part["functionResponse"]["id"]: part["functionResponse"] for part in call.get("result", [])}
+            if call["id"] in given:
+                yield fact("result", call["id"], given[call["id"]]["response"].get("output", ""))
 
 
 def _opencode(rows: list[Any]) -> Iterator[_Fact]:

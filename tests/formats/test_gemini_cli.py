@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.formats.samples import GEMINI, GEMINI_GAVE, GEMINI_MADE, drafts, jsonl, kinds, only, paths, read
+from tests.formats.samples import GEMINI, GEMINI_CALL, GEMINI_GAVE, GEMINI_MADE, drafts, jsonl, kinds, only, paths, read
 from thinkback.formats.history import Left, Source
 from thinkback.formats.registry import program
 from thinkback.model.blocks import ThinkingBlock, ToolResult
@@ -53,6 +53,7 @@ def test_results_in_every_shape() -> None:
     calls = [
         {"id": "1", "status": "error", "resultDisplay": "no such file"},
         {"id": "2", "result": [GEMINI_GAVE, GEMINI_GAVE]},
+        {"id": "g1", "result": [{"functionResponse": {"id": "g2", "response": {"output": "b"}}}, GEMINI_GAVE]},
         {"id": "3", "result": "plain"},
         {"id": "4", "result": [{"functionResponse": {"response": {"error": "no"}}}]},
     ]
@@ -60,7 +61,7 @@ def test_results_in_every_shape() -> None:
     found = read("gemini-cli", jsonl(GEMINI[0], {**GEMINI_MADE, "toolCalls": calls}, *odd))
     (history,) = found.sessions
     results = [draft.value for draft in drafts(history, "tool_result")]
-    assert [("no such file", True), ("plain", False), ('{"error":"no"}', False)] == [
+    assert [("no such file", True), ("notes.txt", False), ("plain", False), ('{"error":"no"}', False)] == [
         (each.content, each.is_error) for each in results if isinstance(each, ToolResult) and each.id != "2"
     ]
     assert "content" == kinds(history)[-1]
@@ -70,3 +71,22 @@ def test_results_in_every_shape() -> None:
         Left("message of type info", 1, 3),
     ) == found.left
     assert () == read("gemini-cli", jsonl(GEMINI[0])).sessions
+
+
+def test_a_chat_that_is_opened_again_loses_nothing() -> None:
+    """What the program then writes of earlier messages is less than they have; where it is all, it is read."""
+    told = [{"text": "I list", "thought": True}, {"text": "them.", "thought": True}, {"functionCall": GEMINI_CALL}]
+    again = [
+        GEMINI[2],
+        {"id": "m1", "type": "gemini", "content": told},
+        {"id": "m1", "type": "user", "content": [GEMINI_GAVE]},
+    ]
+    opened = ({"$set": {"messages": again}}, {"id": "u2", "type": "user", "content": [{"text": "And then?"}]})
+    once, twice = only("gemini-cli", jsonl(*GEMINI)), only("gemini-cli", jsonl(*GEMINI, *opened))
+    assert [*kinds(once), "user"] == kinds(twice)
+    assert 1 == len(paths(twice))
+    alone = only("gemini-cli", jsonl(GEMINI[0], *opened))
+    assert ["user", "response", "reasoning", "tool_call", "tool_result", "user"] == kinds(alone)
+    (thought,) = drafts(alone, "reasoning")
+    assert isinstance(thought.value, ThinkingBlock)
+    assert "I list them." == thought.value.thought

@@ -54,7 +54,7 @@ def test_all_that_a_file_says_is_in_the_log(name: str, file: Path, tmp_path: Pat
         run(log, Wanted(name, str(file)))
         expected, stored = in_source(name, data), in_log(log)
         assert (expected - stored, stored - expected) == ({}, {})
-        assert {"asked", "said", "call", "result", "usage", "thought"} <= {kind for kind, _ in stored}
+        assert {"asked", "said", "call", "result", "usage"} <= {kind for kind, _ in stored}
         again, _ = run(log, Wanted(name, str(file)))
         assert [0] * len(again) == [took.commits for took in again]
 

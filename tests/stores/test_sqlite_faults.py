@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import count, repeat
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ import pytest
 from tests.stores.life import TOMB, Looks, looks, recorded
 from tests.stores.samples import fill, put_on, response_step, user_step
 from thinkback.errors import CorruptLogError, StoreError, ThinkbackError
-from thinkback.log.protocol import MAIN, Origin, Store
+from thinkback.log.protocol import MAIN, Arrival, Origin, Store, Tail
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head
@@ -43,8 +44,16 @@ WRITES: dict[str, Call] = {
     "gc": lambda store, trunk: store.care.gc(10**9),
     "fill the index": lambda store, trunk: store.search.fill(),
     "record": lambda store, trunk: store.recognition.record(recorded("9", Head(), session="x", name="x")),
+    "arrive": lambda store, trunk: store.arrive(arrival(trunk)),
     "record on a branch": lambda store, trunk: store.recognition.record(recorded("9", head_of(trunk))),
 }
+
+
+def arrival(trunk: list[Commit]) -> Arrival:
+    """The end of a branch made anew, and a branch beside it, which is opened."""
+    whole, beside = (seal(user_step(name), head_of(trunk[:5])) for name in ("9", "10"))
+    tails = Tail("9", whole, head_of(trunk[:5]), MAIN, head_of(trunk)), Tail("10", beside, head_of(trunk[:5]), "c")
+    return Arrival("s", "s", 1, tails, "c")
 
 
 @pytest.fixture
@@ -126,6 +135,37 @@ def test_a_full_disk_is_named(log: Path, trunk: list[Commit], before: Looks) -> 
         with pytest.raises(StoreError, match="does not fit"):
             call(store, trunk)
         assert before == looks(store)
+    assert [] == list(store.fsck())
+    store.close()
+
+
+def test_an_arrival_that_is_interrupted_leaves_nothing(log: Path, trunk: list[Commit], before: Looks) -> None:
+    """Ctrl-C at any statement, as often as it takes: nothing of it is there, and the next one stores all of it."""
+    left = count()
+
+    def interrupted(path: str) -> sqlite3.Connection:
+        class Connection(sqlite3.Connection):
+            def execute(self, sql: str, *values: object) -> sqlite3.Cursor:
+                if next(budget) == 0:
+                    raise KeyboardInterrupt
+                return super().execute(sql, *values)  # type: ignore[arg-type]
+
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Connection)
+
+    budget = repeat(1)
+    store = open_sqlite(str(log), connect=interrupted)
+    for statements in left:
+        budget = iter(range(statements, -1000, -1))  # type: ignore[assignment]
+        try:
+            store.arrive(arrival(trunk))
+        except KeyboardInterrupt:
+            budget = repeat(1)
+            assert before == looks(store)
+        else:
+            budget = repeat(1)
+            break
+    assert statements > 15
+    assert before != looks(store)
     assert [] == list(store.fsck())
     store.close()
 

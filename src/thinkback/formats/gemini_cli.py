@@ -79,6 +79,13 @@ class _Chat:
             self._notes.add("a message without an id", line)
             return
         known = self._messages.get(id)
+        if known is not None and known[2].get("type") != message.get(
+            "type"
+        ):  # a result by the id of its call's message
+            id = f"{id} {plain(message.get('type'))}"
+            known = self._messages.get(id)
+        if known is not None and _size(message) < _size(known[2]):
+            return  # when it is opened again, the program writes down what it asks the model with: less than it had
         self._messages[id] = (self._tip if known is None else known[0], line, message)
         self._tip = id if known is None else self._tip
 
@@ -102,7 +109,7 @@ class _Chat:
     ) -> list[tuple[str, tuple[Draft, ...]]]:
         kind, content = plain(message.get("type")), message.get("content")
         if kind == "gemini":
-            calls = [members_of(each) for each in items_of(message.get("toolCalls"))]
+            calls = _calls(message)
             results = tuple(
                 _result(each)
                 for each in calls
@@ -127,9 +134,24 @@ class _Chat:
         return (*results, *(content_drafts(rest, NAME) if rest else ()))
 
 
+def _size(message: dict[str, Any]) -> int:
+    """How much of a response stands beside its content."""
+    return len(items_of(message.get("thoughts"))) + len(items_of(message.get("toolCalls")))
+
+
+def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls, with their results; or as the model made them."""
+    parts = [members_of(part) for part in items_of(message.get("content"))]
+    made = [part["functionCall"] for part in parts if "functionCall" in part]
+    return [members_of(each) for each in items_of(message.get("toolCalls")) or made]
+
+
 def _answer(message: dict[str, Any], calls: list[dict[str, Any]]) -> Answer:
-    thoughts = _thoughts([members_of(each) for each in items_of(message.get("thoughts"))])
-    text = text_of(message.get("content"))
+    content = message.get("content")
+    parts = [members_of(part) for part in items_of(content)]
+    told = [{"description": part.get("text")} for part in parts if part.get("thought") is True]
+    thoughts = _thoughts([members_of(each) for each in items_of(message.get("thoughts")) or told])
+    text = text_of([part for part in parts if part.get("thought") is not True] if parts else content)
     made = [call(each.get("id"), each.get("name"), each.get("args")) for each in calls]
     usage = counts(message.get("tokens"), ("reasoning_beside_output",), **_USAGE)
     return Answer([*thoughts, *([Text(text)] if text else []), *made], model=plain(message.get("model")), usage=usage)
@@ -150,10 +172,11 @@ def _thoughts(given: list[dict[str, Any]]) -> list[ThinkingBlock]:
 
 
 def _result(fields: dict[str, Any]) -> Draft:
-    """What a call gave back; of one with several answers all of them."""
+    """What a call gave back; where the program keeps the answers of calls made at once with each, its own."""
     parts = [members_of(each) for each in items_of(fields.get("result"))]
     given = [members_of(part["functionResponse"]) for part in parts if "functionResponse" in part]
-    said = _outcome(given[0]) if len(given) == len(parts) == 1 else fields.get("result")
+    own = [each for each in given if each.get("id") == fields.get("id")] if len(given) > 1 else given
+    said = _outcome(own[0]) if len(own) == 1 and len(given) == len(parts) else fields.get("result")
     shown = fields.get("resultDisplay") if said is None else said
     return result(fields.get("id"), shown, fields.get("name"), is_error=plain(fields.get("status")) == "error")
 

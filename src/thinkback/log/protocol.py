@@ -259,6 +259,38 @@ class AppendRequest(msgspec.Struct, frozen=True):
     about: About = About()
 
 
+class Tail(msgspec.Struct, frozen=True):
+    """Commits, sealed on top of ``expected``, that go to ``branch``, which is made there where it is not.
+
+    Where the branch stands at ``outgrown`` they take the place of what it has behind ``expected``: that is removed,
+    unless something else stands on it.
+    """
+
+    step: str
+    commits: Sequence[Commit]
+    expected: Head
+    branch: str = MAIN
+    outgrown: Head | None = None
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A session that comes from elsewhere, with what is new on its branches: all of it is stored in one transaction.
+
+    It is made where it ``is_new``, under ``name`` or that with a number behind it, with ``origin``, ``settings`` and
+    ``about``. ``branch`` is the one to open it on, empty for no other than before.
+    """
+
+    session: str
+    name: str
+    created: int
+    tails: Sequence[Tail]
+    branch: str = ""
+    is_new: bool = False
+    origin: Origin | None = None
+    settings: Mapping[str, str] = {}
+    about: About = About()
+
+
 class Seen(msgspec.Struct, frozen=True):
     """A response that was found by ``digest``: its ``head`` is the last commit of the step it was stored with."""
 
@@ -379,6 +411,14 @@ class Store(Protocol):
 
         Returns ``False`` when the step was stored before. Raises ``HeadMovedError`` when the branch's head is no
         longer ``expected``: read again and seal on top of the new head.
+        """
+        ...
+
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere, or what is new of it, in one durable transaction.
+
+        Raises ``HeadMovedError`` where a branch is not where it was expected, is leased, or a new session is there;
+        ``IdTakenError`` where the id is remembered for a session that was deleted.
         """
         ...
 

@@ -50,7 +50,7 @@ class LogRefs:
 
     def switch(self, session: str, name: str) -> None:
         """Make it the branch that the session is opened on."""
-        self._database.write(_switch, session, name)
+        self._database.write(switch, session, name)
 
 
 def _list(rows: Rows, session: str) -> list[BranchInfo]:
@@ -72,7 +72,7 @@ def _create(rows: Rows, session: str, name: str, at: Head, via: str) -> BranchIn
 def _move(rows: Rows, session: str, name: str, expected: Head, to: Head, via: str) -> None:
     of, created, _ = held(rows, session)
     _check(rows, of, name, expected)
-    rows.put_branch(of, _branch(rows, of, name, find(rows, of, to, via), created))
+    add_branch(rows, of, name, find(rows, of, to, via), created)
 
 
 def _delete(rows: Rows, session: str, name: str, expected: Head) -> None:
@@ -83,7 +83,8 @@ def _delete(rows: Rows, session: str, name: str, expected: Head) -> None:
     rows.delete_branch(of, name)
 
 
-def _switch(rows: Rows, session: str, name: str) -> None:
+def switch(rows: Rows, session: str, name: str) -> None:
+    """Make a branch the one that the session is opened on."""
     of, _, _ = held(rows, session)
     pointer(rows, of, name)
     rows.switch(of, name)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from thinkback.log.protocol import Removed
-from thinkback.stores.database import Cut, Family, Rows, Segment
+from thinkback.stores.database import CommitAddress, Cut, Family, Rows, Segment
 from thinkback.stores.rows import hashes
 
 Address: TypeAlias = tuple[int, int]
@@ -86,6 +86,14 @@ def left_over(rows: Rows, within: Family) -> list[Spare]:
     reach = _reach(rows, within, segments)
     reach.add((found.segment, found.last) for found in segments if found.is_there)
     return list(_spares(rows, within, reach))
+
+
+def left_behind(rows: Rows, within: Family, end: CommitAddress) -> list[Cut]:
+    """What nothing stands on of the segment that a branch ended at; nothing where the segment did not end there."""
+    segments = rows.segments(within)
+    if not any((found.segment, found.last) == end for found in segments):
+        return []
+    return [spare.cut for spare in _spares(rows, within, _reach(rows, within, segments)) if spare.cut.segment == end[0]]
 
 
 def pieces(rows: Rows, within: Family, spare: Spare, most: int) -> list[Cut]:

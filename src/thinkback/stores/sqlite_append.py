@@ -12,13 +12,14 @@ from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import AppendRequest, Seen
+from thinkback.log.protocol import AppendRequest, Arrival, Seen, SessionInfo
 from thinkback.log.tally import tally as tally_of_step
 from thinkback.log.tally import unasked
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
+from thinkback.stores.arriving import arrive, requests_of
 from thinkback.stores.branches import open_for
-from thinkback.stores.database import Key
+from thinkback.stores.database import Key, Rows
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
@@ -123,6 +124,16 @@ class Appends:
         if items:
             self._commit(items)
         return [_outcome(one) if isinstance(one, _Append) else one for one in outcomes]
+
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere in one transaction."""
+        items = {entry.step: _recorded(entry) for entry in requests_of(arrival)}
+
+        def work(rows: Rows) -> SessionInfo:
+            assert isinstance(rows, SqliteRows)
+            return arrive(rows, arrival, lambda step: _add_step(rows.db, items[step]))
+
+        return self._database.write(work)
 
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from thinkback.log.progress import Progress
-from thinkback.log.protocol import MAIN, About, Origin, Problem, Recognition, SearchIndex, SessionInfo, Summary
+from thinkback.log.protocol import MAIN, About, Arrival, Origin, Problem, Recognition, SearchIndex, SessionInfo, Summary
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import branches, history, summaries
@@ -22,6 +22,10 @@ class Appends(Recognition, Protocol):
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
         """Store a step in one durable transaction; ``False`` if it was there."""
+        ...
+
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere in one durable transaction."""
         ...
 
 
@@ -80,6 +84,12 @@ class LogStore:
         Raises ``HeadMovedError`` when another writer was first, ``NotFoundError`` for an unknown session or branch.
         """
         return self._appends.append(session, step, commits, expected, branch)
+
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere, or what is new of it, in one durable transaction."""
+        check_text("session id", arrival.session)
+        check_text("session name", arrival.name)
+        return self._appends.arrive(arrival)
 
     def read(self, session: str, since: int = -1, branch: str = MAIN) -> list[Commit]:
         """Commits of a branch with ``seq`` greater than ``since``, in order."""

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import thinkback
-from tests.formats.samples import CLAUDE, CODEX, asked, claude, jsonl
+from tests.formats.samples import CLAUDE, CODEX, SAMPLES, asked, claude, jsonl
 from thinkback.errors import CorruptLogError, NotFoundError, StoreError
+from thinkback.log.protocol import Arrival, SessionInfo
 from thinkback.session.exchange.following import EVERY, Following, follow
 from thinkback.session.exchange.histories import Took, Wanted, run
 from thinkback.session.store import SessionStore
@@ -126,6 +127,46 @@ def test_the_last_response_is_taken_when_its_file_rested(store: SessionStore, tm
         assert kinds(store) == kinds(other)
 
 
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini-cli", "pi"])
+def test_a_response_that_comes_in_pieces_is_there_once(store: SessionStore, tmp_path: Path, name: str) -> None:
+    """However long the program rests after each line: on one branch, once in search and in what is counted."""
+    file, machine = tmp_path / "s1.jsonl", Machine()
+    following = Following(store.log, Wanted(name, str(tmp_path)), machine.clock)
+    lines = SAMPLES[name].splitlines(keepends=True)
+    for at in range(1, len(lines) + 1):
+        machine.put(file, b"".join(lines[:at]), ago=60)
+        list(following.look())
+    with thinkback.open(":memory:") as other:
+        run(other.log, Wanted(name, str(tmp_path)))
+        (ours,), (theirs,) = store.sessions(), other.sessions()
+        assert (theirs.head, other.log.count()) == (ours.head, store.log.count())
+        assert [len(each.find_reasoning("list")) for each in (store, other)] in ([0, 0], [1, 1])
+        assert other.log.summaries()[theirs.id].tally == store.log.summaries()[ours.id].tally
+        assert other.usage().total == store.usage().total
+    assert ["main"] == [branch.name for branch in store.log.refs.list(ours.id)]
+    assert [] == store.fsck()
+
+
+def test_what_is_erased_of_a_response_that_grows_stays_erased(store: SessionStore, tmp_path: Path) -> None:
+    """The whole response takes the place of its beginning, without the words that were taken out of that."""
+    file, machine = tmp_path / "s1.jsonl", Machine()
+    following = Following(store.log, Wanted("codex", str(tmp_path)), machine.clock)
+    at = next(at for at, line in enumerate(CODEX) if "It is there." in str(line)) + 1
+    machine.put(file, jsonl(*CODEX[:at]), ago=60)
+    list(following.look())
+    (info,) = store.sessions()
+    (thought,) = (c for c in store.commits(info.name) if getattr(c.value, "thought", "") == "It is there.")
+    store.care.redact(thought.hash, "It")
+    machine.put(file, jsonl(*CODEX), ago=60)
+    (took,) = following.look()
+    assert (1, 13, False) == (
+        took.erased,
+        len(store.commits(info.name)),
+        "It is there." in str(store.commits(info.name)),
+    )
+    assert [] == store.fsck()
+
+
 def test_what_is_erased_meanwhile_stays_erased(store: SessionStore, tmp_path: Path) -> None:
     """A session that is deleted while its program goes on is skipped, and that is said."""
     file, machine = tmp_path / "c1.jsonl", Machine()
@@ -140,7 +181,7 @@ def test_what_is_erased_meanwhile_stays_erased(store: SessionStore, tmp_path: Pa
 
 
 class Meanwhile:
-    """A log in which somebody writes to the session once, just before the first append."""
+    """A log in which somebody writes to the session once, just before something is added to it."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store, self._is_due = store, True
@@ -148,21 +189,23 @@ class Meanwhile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store.log, name)
 
-    def append(self, session: str, *step: Any) -> bool:
+    def arrive(self, arrival: Arrival) -> SessionInfo:
         """What the log does."""
-        if self._is_due:
+        if self._is_due and not arrival.is_new:
             self._is_due = False
-            self._store.session(self._store.find(session).name).commit("Something of mine.")
-        return self._store.log.append(session, *step)
+            self._store.session(arrival.name).commit("Something of mine.")
+        return self._store.log.arrive(arrival)
 
 
 def test_a_session_that_somebody_else_writes_to_is_read_again(store: SessionStore, tmp_path: Path) -> None:
     """In the next round; nothing is said of it before."""
     machine = Machine()
     following = Following(Meanwhile(store), Wanted("claude-code", str(tmp_path)), machine.clock)
+    machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE[:2]), ago=60)
+    assert [1] == [took.commits for took in following.look()]
     machine.put(tmp_path / "s1.jsonl", jsonl(*CLAUDE), ago=60)
     assert [] == list(following.look())
-    assert [12] == [took.commits for took in following.look()]
+    assert [11] == [took.commits for took in following.look()]
     assert [] == list(following.look())
 
 
@@ -181,12 +224,12 @@ class Locked:
         self.summed += 1
         return self._store.log.summaries(*given)
 
-    def append(self, session: str, *step: Any) -> bool:
+    def arrive(self, arrival: Arrival) -> SessionInfo:
         """What the log does."""
         if self._times:
             self._times -= 1
             raise self._error
-        return self._store.log.append(session, *step)
+        return self._store.log.arrive(arrival)
 
 
 def test_a_log_that_is_locked_is_tried_again(store: SessionStore, tmp_path: Path) -> None:

@@ -38,14 +38,18 @@ def imported(tmp_path: Path) -> Iterator[tuple[SessionStore, dict[str, str]]]:
 def test_every_program_goes_on_in_every_dialect(
     imported: tuple[SessionStore, dict[str, str]], referee: Referee
 ) -> None:
-    """The strict provider answers; what was asked and answered before is in the request, and readable thoughts are."""
+    """The strict provider answers the first request; what was asked and answered before is in it, and readable
+    thoughts are.
+    """
     store, names = imported
     thoughts = 0
     for place in PLACES:
         for name, session in names.items():
             fork = store.session(session).branches.fork(f"{place.dialect}-{name}")
             fork.use(endpoint=place.endpoint, model=place.model, base_url=referee.base_url(place.host), api_key=KEY)
+            before = len(referee.requests)
             assert fork.chat("Go on.").text, (place, name)
+            assert before + 1 == len(referee.requests), (place, name)
             sent = referee.requests[-1]
             assert (200, True, True) == (sent.status, b"Which" in sent.raw, b"notes.txt" in sent.raw), (place, name)
             assert [] == [value for value in OPAQUE if value in sent.raw], (place, name)

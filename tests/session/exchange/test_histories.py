@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import thinkback
@@ -28,7 +29,7 @@ from tests.formats.samples import (
 from thinkback.errors import NotFoundError
 from thinkback.formats.history import key_of, placed
 from thinkback.log.seal import head_of, seal
-from thinkback.model.commits import Head, Step
+from thinkback.model.commits import Draft, Head, Step
 from thinkback.session.exchange import histories
 from thinkback.session.exchange.histories import Gap, Took, Wanted, run, vouched
 from thinkback.session.history.children import spawn
@@ -183,6 +184,26 @@ def test_a_checkpoint_of_the_source_holds_here(store: SessionStore, tmp_path: Pa
     (took,), _ = take(store, "codex", tmp_path)
     said = store.session(took.name).compile().to_text()
     assert (True, True, False) == ("So far." in said, "Next?" in said, "Which file?" in said)
+
+
+def test_what_a_program_notes_in_an_open_turn_begins_no_other(store: SessionStore, tmp_path: Path) -> None:
+    """It stands there as a system message does; an earlier import, in which it did not, is replaced."""
+    note = claude("n1", "r2", "user", "Note", isMeta=True)
+    put(tmp_path, "s1.jsonl", jsonl(*CLAUDE[:8], note, {**CLAUDE[8], "parentUuid": "n1"}))
+    (took,), _ = take(store, "claude-code", tmp_path)
+    line = store.commits(took.name)
+    at = next(commit.seq for commit in line if commit.kind == "content")
+    assert "system" == line[at].value.role  # type: ignore[union-attr]
+    earlier = msgspec.structs.replace(line[at].value, role="user")
+    info = store.find(took.name)
+    store.log.refs.move(info.id, "main", head_of(line), head_of(line[:at]))
+    store.log.care.gc(2**62)
+    drafts = (Draft("content", earlier), *(Draft(c.kind, c.value, c.response, c.index) for c in line[at + 1 :]))
+    commits = seal(Step("", drafts, line[at].time), head_of(line[:at]))
+    store.log.append(info.id, "earlier", commits, head_of(line[:at]))
+    take(store, "claude-code", tmp_path)
+    assert ([*map(str, line)], ["main"]) == ([*map(str, store.commits(took.name))], [*heads(store, took.name)])
+    assert [] == store.fsck()
 
 
 def test_what_was_erased_stays_erased(store: SessionStore, tmp_path: Path) -> None:

@@ -82,6 +82,11 @@ class MemoryCare:
             self._bury()
             return removed
 
+    def let_go(self, end: Place | None) -> None:
+        """Remove what nothing stands on of the segment that a branch ended at."""
+        if end is not None and end.position == len(end.segment.commits) - 1:
+            self._remove([cut for cut in self._cuts(self._reach()) if self._log.segments[cut.segment] is end.segment])
+
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """There is no file to copy."""
         self._log.refuse_closed()

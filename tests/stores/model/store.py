@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 
 from tests.stores.model.care import MemoryCare
 from tests.stores.model.leases import MemoryLeases
@@ -10,9 +11,10 @@ from tests.stores.model.log import MemoryLog, Session, head, line
 from tests.stores.model.recognition import MemoryRecognition
 from tests.stores.model.search import MemorySearch
 from thinkback.log.progress import Progress
-from thinkback.log.protocol import MAIN, About, BranchInfo, Origin, Problem, SessionInfo, Summary
+from thinkback.log.protocol import MAIN, About, Arrival, BranchInfo, Origin, Problem, SessionInfo, Summary
 from thinkback.log.tally import Tally, tally
 from thinkback.model.commits import Commit, Erased, Head
+from thinkback.stores.arriving import requests_of
 from thinkback.stores.errors import (
     ambiguous,
     branch_taken,
@@ -112,6 +114,27 @@ class MemoryStore:
         check_sealed(commits, expected)
         with self._log.lock:
             return self._log.append(self._log.session(session), step, commits, expected, branch)
+
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere, or what is new of it."""
+        with self._log.lock:
+            if arrival.is_new:
+                if arrival.session in self._log.sessions:
+                    raise head_moved(arrival.session, Head(), self._log.sessions[arrival.session].info().head)
+                names = (arrival.name if number == 1 else f"{arrival.name}-{number}" for number in count(1))
+                name = next(name for name in names if name not in self._log.names)
+                rest = (arrival.origin, arrival.settings, arrival.about)
+                self.create_session(arrival.session, name, arrival.created, *rest)
+            session = self._log.session(arrival.session)
+            for entry, tail in zip(requests_of(arrival), arrival.tails, strict=True):
+                if tail.outgrown is not None:
+                    end = session.tip(tail.branch)
+                    self.refs.move(session.id, tail.branch, tail.outgrown, tail.expected)
+                    self.care.let_go(end)
+                self.recognition.record(entry)
+            if arrival.branch:
+                self.refs.switch(session.id, arrival.branch)
+            return session.info()
 
     def read(self, session: str, since: int = -1, branch: str = MAIN) -> list[Commit]:
         """Commits of a branch with ``seq`` greater than ``since``, in order."""

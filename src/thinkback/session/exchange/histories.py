@@ -1,9 +1,9 @@
 """Histories of other programs into a log: finds their files, reads them, stores what is not there yet.
 
 Promises: a source is only read. A commit comes out the same each time, so that what is there is found by its hash,
-also where it was erased since, and only the rest is appended: one transaction for each line of a session. A session
-is marked as imported before its first commit is there; nothing that a file names becomes an id or a file here; nothing
-opaque in it is ever sent, unless a person vouched for it, and then to the address that our data has for the endpoint.
+also where it was erased since, and only the rest is appended: one transaction for each session, with the mark that it
+was imported; nothing that a file names becomes an id or a file here; nothing opaque in it is ever sent, unless a person
+vouched for it, and then to the address that our data has for the endpoint.
 Memory: the largest file, and the session that it is of.
 """
 
@@ -23,13 +23,14 @@ from thinkback.formats.history import Format, History, Left, Notes, key_of, plac
 from thinkback.formats.registry import MODULES, program
 from thinkback.log.agents import project_of
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
+from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Arrival, BranchInfo, Origin, SessionInfo, Store, Tail
 from thinkback.log.seal import seal
 from thinkback.model import blocks
-from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step, Usage
+from thinkback.model.commits import Commit, Compaction, Content, Draft, Erased, Head, Priority, Response, Step, Usage
 from thinkback.session.exchange.history_files import below, head_of, source_of
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import FILE, Memory, recall
+from thinkback.session.ids import new_id
 from thinkback.session.usage import lines_of
 from thinkback.settings.registry import IMPORTED
 
@@ -207,12 +208,15 @@ def _settled(history: History) -> History | None:
 
 
 class _Sealed(msgspec.Struct):
-    """An entry with its commits: ``head`` is the last of its line there, ``root`` the first that was spoken."""
+    """An entry with its commits: ``head`` is the last of its line there, ``root`` the first that was spoken;
+    ``is_open``: calls wait for their results, or these for an answer.
+    """
 
     parent: str
     commits: list[Commit]
     head: Head
     root: str
+    is_open: bool = False
 
 
 class _Arriving:
@@ -229,7 +233,7 @@ class _Arriving:
         self._sealed: dict[str, _Sealed] = {}
         self._own: set[str] = set()
         self._known: dict[str, Commit] = {}
-        self._added = 0
+        self._erased: dict[tuple[str, str, str, int, int], Commit] = {}
 
     def store(self) -> Took:
         """Store what is not there yet."""
@@ -241,38 +245,33 @@ class _Arriving:
         created = history.created or (known.created if known is not None else now())
         if known is not None:
             self._known = {commit.hash: commit for line in lines_of(self._log, known) for commit in line}
+            self._erased = {_made_of(each): each for each in self._known.values() if isinstance(each.value, Erased)}
         vouched, stored = self._wanted.vouched, self._origin()
         if stored is not None and vouched is not None and not stored.endpoint:
             why = "it is here without --same-account: import it into another log (--db)"
             return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=why)
         # What was said of it when it was first stored goes on.
         self._seal(created, vouched if stored is None else stored if stored.endpoint else None, counts=self._counts())
-        if known is None and not dry:
-            info = self._make(created)
-            if info is None:
+        tails, branch = self._tails(known)
+        info = known
+        if (tails or known is None) and not dry:
+            try:
+                info = self._log.arrive(self._arrival(known, created, tails, branch))
+            except IdTakenError:
                 return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
-        else:
-            info = known
-        leaves = self._leaves()
-        try:
-            for leaf in leaves:
-                self._append(info, leaf)
-        except HeadMovedError:
-            took = msgspec.structs.replace(took, skipped=MOVED)
+            except HeadMovedError:
+                return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=MOVED)
+        commits = [commit for each in self._sealed.values() for commit in each.commits]
         return msgspec.structs.replace(
             took,
             name=info.name if info is not None else took.name,
             made=known is None,
-            commits=self._added,
-            branches=len(leaves),
+            commits=sum(len(tail.commits) for tail in tails),
+            branches=len(self._leaves()),
             cut=self._cut,
             messages=sum(len({*map(_message, each.commits)} - {""}) for each in self._sealed.values()),
-            erased=sum(self._is_erased(commit) for each in self._sealed.values() for commit in each.commits),
+            erased=sum(isinstance(commit.value, Erased) for commit in commits),
         )
-
-    def _is_erased(self, commit: Commit) -> bool:
-        known = self._known.get(commit.hash)
-        return known is not None and isinstance(known.value, Erased)
 
     def _name(self) -> str:
         """A name of our letters: what a source calls itself is in it only as far as it is made of them."""
@@ -283,8 +282,10 @@ class _Arriving:
         """The session as its program calls it."""
         return _clean(f"{self._wanted.program}:{self._history.id}")
 
-    def _make(self, created: int) -> SessionInfo | None:
-        """The new session; ``None`` where its id is remembered for one that was deleted."""
+    def _arrival(self, known: SessionInfo | None, created: int, tails: Sequence[Tail], branch: str) -> Arrival:
+        """What is stored, all of it at once; of a session that is there what is new."""
+        if known is not None:
+            return Arrival(self._id, known.name, created, tails, branch)
         history = self._history
         parent = with_id(self._log, key_of("session", self._wanted.program, history.parent)) if history.parent else None
         task = " ".join(_clean(history.purpose).split())[:80]
@@ -293,16 +294,8 @@ class _Arriving:
         about = About(
             self._wanted.program, project_of(directory), directory, (self._source(), self._file), history.cost
         )
-        for name in numbered(self._name()):
-            if self._log.find_session(name) is not None:
-                continue
-            try:
-                info = self._log.create_session(self._id, name, created, origin, {IMPORTED: "true"}, about)
-            except IdTakenError:
-                return None
-            if info.id == self._id:
-                return info
-        raise AssertionError("numbers do not end")
+        settings = {IMPORTED: "true"}
+        return Arrival(self._id, self._name(), created, tails, branch, True, origin, settings, about)
 
     def _origin(self) -> blocks.Origin | None:
         """The origin that the responses of this source have here, if any is here."""
@@ -324,12 +317,17 @@ class _Arriving:
         for entry in self._history.entries:
             above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
             drafts = [placed(draft, self._wanted.program, vouched, counts=counts) for draft in entry.drafts]
-            drafts = [_compacted(draft, above, sealed) for draft in drafts]
-            commits = seal(Step("", tuple(drafts), entry.time or created), above.head)
+            drafts = [_within(_compacted(draft, above, sealed), above) for draft in drafts]
+            commits = list(map(self._left, seal(Step("", tuple(drafts), entry.time or created), above.head)))
             head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
             root = above.root or next((commit.hash for commit in commits if commit.kind in _SPOKEN), "")
-            sealed[entry.id] = _Sealed(entry.parent, commits, head, root)
+            sealed[entry.id] = _Sealed(entry.parent, commits, head, root, _is_open(commits, above))
             self._own.update(commit.hash for commit in commits)
+
+    def _left(self, commit: Commit) -> Commit:
+        """The commit as it may be stored: without its words, where they were erased here when it stood elsewhere."""
+        erased = self._erased.get(_made_of(commit))
+        return commit if erased is None else msgspec.structs.replace(commit, value=erased.value, payload=erased.payload)
 
     def _leaves(self) -> list[str]:
         """The entries that nothing follows, the one where the source stands first."""
@@ -338,8 +336,31 @@ class _Arriving:
         self._cut = max(len(found) - MAX_BRANCHES, 0)
         return sorted(found, key=lambda id: id != self._history.tip)[:MAX_BRANCHES]
 
-    def _append(self, info: SessionInfo | None, leaf: str) -> None:
-        """Store the line that ends with ``leaf``, as far as it is not there."""
+    def _tails(self, info: SessionInfo | None) -> tuple[list[Tail], str]:
+        """What is not there, line by line, and the branch to open the session on; empty to leave that as it is."""
+        branches = self._log.refs.list(info.id) if info is not None else [BranchInfo(MAIN, Head(), 0)]
+        names = {branch.name for branch in branches}
+        there = {branch.name: branch.head for branch in branches if info is None or not self._is_leased(info, branch)}
+        opened = stands = info.branch if info is not None else MAIN
+        tails: list[Tail] = []
+        for leaf in self._leaves():
+            missing = self._missing(leaf)
+            if not missing:
+                continue
+            base = Head(missing[0].parents[0], missing[0].seq - 1) if missing[0].parents else Head()
+            # Somebody who went on here stays where they are.
+            is_free = (head := there.get(stands, base)) == Head() or head.hash in self._own
+            name, outgrown = self._branch_at(there, stands, base, missing)
+            name = name or next(new for new in numbered(MAIN) if new not in names)
+            names.add(name)
+            there[name] = Head(missing[-1].hash, missing[-1].seq)
+            tails.append(Tail(new_id(), missing, base, name, outgrown))
+            if leaf == self._history.tip and (is_free or name == stands):
+                stands = name
+        return tails, stands if stands != opened else ""
+
+    def _missing(self, leaf: str) -> list[Commit]:
+        """What is not there of the line that ends with ``leaf``; from here on it counts as there."""
         found: list[list[Commit]] = []
         at: str = leaf
         while at in self._sealed:
@@ -349,52 +370,51 @@ class _Arriving:
             found.append(entry.commits)
             at = entry.parent
         missing = [commit for commits in reversed(found) for commit in commits]
-        if not missing:
-            return
-        self._added += len(missing)
         self._known.update((commit.hash, commit) for commit in missing)
-        if info is None or self._wanted.dry_run:
-            return
-        base = Head(missing[0].parents[0], missing[0].seq - 1) if missing[0].parents else Head()
-        branch, stood = self._branch_at(info, base, missing)
-        self._log.append(info.id, key_of(missing[-1].hash, info.id), missing, base, branch)
-        if leaf == self._history.tip and stood != branch:
-            self._log.refs.switch(info.id, branch)
+        return missing
 
-    def _branch_at(self, info: SessionInfo, base: Head, missing: Sequence[Commit]) -> tuple[str, str]:
-        """The branch that goes on at ``base``, and the current one where that may be left for it."""
-        refs = self._log.refs
-        there = {branch.name: branch.head for branch in refs.list(info.id) if not self._is_leased(info, branch.name)}
-        current = self._log.find_session(info.id)
-        stands = current.branch if current is not None else MAIN
-        # Somebody who went on here stays where they are.
-        stood = stands if (head := there.get(stands, base)) == Head() or head.hash in self._own else ""
+    def _branch_at(
+        self, there: Mapping[str, Head], stands: str, base: Head, missing: Sequence[Commit]
+    ) -> tuple[str, Head | None]:
+        """The branch that goes on at ``base``, where one does, and what of it goes."""
         order = sorted(there, key=lambda name: name != stands)
         for name in order:
             if there[name] == base:
-                return name, stood or name
+                return name, None
         for name in order:
-            if self._is_outgrown(info, there[name], base, missing):
-                refs.move(info.id, name, there[name], base)
-                return name, stood or name
-        names = {branch.name for branch in refs.list(info.id)}
-        name = next(name for name in numbered(MAIN) if name not in names)
-        refs.create(info.id, name, base)
-        return name, stood or name
+            if self._is_outgrown(there[name], base, missing):
+                return name, there[name]
+        return "", None
 
-    def _is_outgrown(self, info: SessionInfo, head: Head, base: Head, missing: Sequence[Commit]) -> bool:
-        """Whether all that a branch has behind ``base`` is the beginning of responses that are whole now."""
+    def _is_outgrown(self, head: Head, base: Head, missing: Sequence[Commit]) -> bool:
+        """Whether all that a branch has behind ``base`` is in ``missing`` too: responses that are whole now, or that a
+        later version reads better.
+        """
         if head.seq <= base.seq:
             return False
-        line = self._log.read_to(info.id, head.hash)
-        if base.seq >= 0 and line[base.seq].hash != base.hash:
-            return False
         whole, answered = {commit.response for commit in missing}, {*map(_answered, missing)}
-        return all(_has_grown(commit, whole, answered) for commit in line[base.seq + 1 :])
+        same = {*map(_said, missing)}
+        at: str = head.hash
+        while at != base.hash:
+            commit = self._known.get(at)
+            if commit is None or not (_has_grown(commit, whole, answered) or _said(commit) in same):
+                return False
+            at = commit.parents[0] if commit.parents else ""
+        return True
 
-    def _is_leased(self, info: SessionInfo, branch: str) -> bool:
-        lease = self._log.leases.find(info.id, branch, now())
+    def _is_leased(self, info: SessionInfo, branch: BranchInfo) -> bool:
+        lease = self._log.leases.find(info.id, branch.name, now())
         return lease is not None and not is_due(lease.deadline, lease.now)
+
+
+def _made_of(commit: Commit) -> tuple[str, str, str, int, int]:
+    """What makes a commit, wherever it stands."""
+    return commit.kind, commit.digest, commit.response, commit.index, commit.time
+
+
+def _said(commit: Commit) -> tuple[str, str]:
+    """What a commit says, whatever a version of this program makes of it."""
+    return commit.kind, commit.value.text if isinstance(commit.value, Content) else commit.digest
 
 
 def _answered(commit: Commit) -> str:
@@ -420,6 +440,25 @@ def _compacted(draft: Draft, above: _Sealed, sealed: Mapping[str, _Sealed]) -> D
     last = sealed.get(value.last, above)
     first, end = (last.root, last.head.hash) if last.root else ("", "")
     return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, first=first, last=end))
+
+
+def _within(draft: Draft, above: _Sealed) -> Draft:
+    """What a program put beside an open turn: it does not begin another one, as what a person says does."""
+    value = draft.value
+    if not (above.is_open and isinstance(value, Content) and value.priority is Priority.SKIP):
+        return draft
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, role="system"))
+
+
+def _is_open(commits: Sequence[Commit], above: _Sealed) -> bool:
+    """Whether the turn goes on behind an entry."""
+    is_open = above.is_open
+    for commit in commits:
+        if commit.kind in ("user", "turn_ended"):
+            is_open = False
+        elif commit.kind == "response":
+            is_open = True
+    return is_open
 
 
 def _home(format: Format) -> Path:

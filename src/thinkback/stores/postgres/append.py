@@ -11,7 +11,7 @@ one, in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain
@@ -21,11 +21,12 @@ from psycopg import RawCursor, errors
 
 from thinkback.errors import NotFoundError
 from thinkback.log.leases import LONGEST, is_due
-from thinkback.log.protocol import AppendRequest, Seen
+from thinkback.log.protocol import AppendRequest, Arrival, Seen, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.log.tally import tally, unasked
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
+from thinkback.stores.arriving import arrive, requests_of
 from thinkback.stores.branches import open_for
 from thinkback.stores.database import Key, RepeatError, Tip
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
@@ -160,6 +161,16 @@ class Appends:
             self._remember(*opened)
         return opened is not None
 
+    def arrive(self, arrival: Arrival) -> SessionInfo:
+        """Store a session from elsewhere in one transaction."""
+        entries: dict[str, tuple[AppendRequest, Sequence[Sight]]] = {}
+        for entry in requests_of(arrival):
+            check_text("step id", entry.step)
+            check_sealed(entry.commits, entry.expected)
+            entries[entry.step] = entry, check_entry(entry)
+        self._log.renew()
+        return self._log.write(_arrive, arrival, entries)
+
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
         return self._log.run(history.seen, scope, digests, limit)
@@ -210,6 +221,12 @@ class Appends:
             except errors.FeatureNotSupported:
                 self._in_parts = True
         return _write_in_parts(rows, step, tip, opens)
+
+
+def _arrive(
+    rows: PostgresRows, arrival: Arrival, entries: Mapping[str, tuple[AppendRequest, Sequence[Sight]]]
+) -> SessionInfo:
+    return arrive(rows, arrival, lambda step: _open_and_append(rows, *entries[step]))
 
 
 def _open_and_append(rows: PostgresRows, entry: AppendRequest, seen: Sequence[Sight]) -> tuple[Key, str, Tip] | None:
