@@ -12,6 +12,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
 
 import thinkback
-from scripts.viewer_log import make
+from scripts.viewer_log import make, make_past
 from thinkback.servers.viewer import sharing
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
@@ -358,6 +359,16 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
         sharing.export(place.store, f"{home}/primes.html", session="primes", with_reasoning=True)
         page.goto(f"{Path(home, 'primes.html').as_uri()}#why-1")
         page.screenshot(path=ROOT / "docs" / "viewer-file.png")
+    with tempfile.TemporaryDirectory() as home:
+        make_past(f"{home}/past.db", time.time_ns() // 1000)
+        with served(f"{home}/past.db") as own:
+            inner = browser.new_context(
+                viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=let_in(browser, own)
+            ).new_page()
+            inner.goto(f"{own.url}/numbers?days=90")
+            while inner.get_by_text("are counted so far").count():
+                inner.reload()
+            inner.screenshot(path=ROOT / "docs" / "viewer-numbers.png")
     with served(place.store.place, writes=True) as own:
         inner = browser.new_context(
             viewport={"width": 1100, "height": 760}, color_scheme="light", storage_state=let_in(browser, own)

@@ -6,9 +6,25 @@ The screenshots of docs/viewer.md are of it, and ``make browser`` looks at it. A
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import thinkback
+from thinkback.log.protocol import About
+from thinkback.log.seal import seal
+from thinkback.model.blocks import Origin, Text
+from thinkback.model.commits import (
+    Draft,
+    Message,
+    Request,
+    Response,
+    TurnEnded,
+    TurnState,
+    Usage,
+    block_draft,
+)
+from thinkback.model.commits import Step as CommitStep
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback_referee import Call, Referee, RejectCarrier, Step
@@ -57,6 +73,14 @@ def measure(n: int) -> str:
 
 
 TOOLS = (read, edit, measure)
+_DAY = 86_400_000_000
+_MODELS = (
+    ("claude-sonnet-4-5", "anthropic", "https://api.anthropic.com"),
+    ("claude-sonnet-4-5", "anthropic", "https://api.anthropic.com"),
+    ("gpt-5.6", "openai", "https://api.openai.com/v1"),
+    ("gemini-2.5-pro", "gemini", "https://generativelanguage.googleapis.com"),
+    ("deepseek-v4-pro", "deepseek", "https://api.deepseek.com"),
+)
 
 
 def make(path: str, referee: Referee) -> None:
@@ -134,6 +158,43 @@ def _gone(store: SessionStore, referee: Referee) -> None:
     session.branches.switch("main")
     referee.push(Step(reasoning="All is said.", text="Goodbye."))
     session.chat("Goodbye!")
+
+
+def make_past(path: str, now: int) -> None:
+    """A log at ``path`` of two months until ``now`` (microseconds UTC), for the page of numbers."""
+    chance = Random(4)
+    with thinkback.open(path, rules={}, settings={}, durability="normal") as store:
+        for number in range(120):
+            begun = now - int(chance.random() ** 1.5 * 60 * _DAY) - _DAY // 9
+            info = store.log.create_session(f"past-{number}", f"past-{number}", begun)
+            model, place, host = chance.choice(_MODELS)
+            effort = chance.choice(("low", "medium", "high", "high", ""))
+            for step in _turns(number, begun, model, place, host, effort, chance):
+                head = store.find(info.id).head
+                store.log.append(info.id, step.id, seal(step, head), head)
+            store.log.describe(info.id, About(chance.choice(("codex", "")), chance.choice(("billing", "weather", ""))))
+
+
+def _turns(
+    number: int, time: int, model: str, place: str, host: str, effort: str, chance: Random
+) -> Iterator[CommitStep]:
+    settings = {"reasoning.effort": effort} if effort else {}
+    for turn in range(chance.randint(1, 4)):
+        time += chance.randint(1, 400) * 1_000_000
+        question = chance.choice(("Why does the build fail?", "Review this change", "Find the leak"))
+        yield CommitStep(f"asked {number} {turn}", (Draft("user", Message(question)),), time)
+        for each in range(chance.randint(1, 4)):
+            time += chance.randint(2, 90) * 1_000_000
+            id, size, asked = f"{number} {turn} {each}", chance.randint(100, 6_000), chance.randint(2_000, 60_000)
+            output = size * (3 if effort == "high" else 1)
+            request = Request({"endpoint": place}, settings, (), "{}", "", "", "", "", "", "", "")
+            origin = Origin("openai-chat", host, model, served_model=model)
+            use = Usage(asked, output, int(output * chance.random() * 0.8), int(asked * chance.random()))
+            drafts = [Draft("request", request, id), Draft("response", Response(origin, blocks=1), id)]
+            drafts += [block_draft(Text("Done."), id, 0), Draft("provider_usage", use, id)]
+            yield CommitStep(f"answer {id}", tuple(drafts), time)
+        state: TurnState = chance.choice(("completed",) * 9 + ("failed", "interrupted"))
+        yield CommitStep(f"end {number} {turn}", (Draft("turn_ended", TurnEnded(state)),), time + 1_000)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ it changed, in a thread of its own, and of each only its sums are kept. Must not
 from __future__ import annotations
 
 import heapq
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,7 +92,7 @@ class _Key(NamedTuple):
 class _Session(NamedTuple):
     """What is kept of a session: ``mark`` says as of when, ``turns`` how many ended how, by day and effort."""
 
-    mark: tuple[int, str, int]
+    mark: tuple[int, int, int]
     sums: Sequence[tuple[_Key, Sums]]
     turns: Sequence[tuple[str, str, str, int]]
 
@@ -209,7 +210,7 @@ class Figures:
                 for id in gone:
                     self._forget(id)
             for info in sorted(infos, key=lambda info: -info.updated):
-                mark = (info.updated, info.head.hash, info.commits)
+                mark = (info.updated, hash(info.head.hash), info.commits)
                 known = self._known.get(info.id)
                 if known is None or known.mark != mark:
                     self._take(info, mark, where.get(info.id, NOWHERE), prices)
@@ -217,7 +218,7 @@ class Figures:
             return
         self._at = self._clock()
 
-    def _take(self, info: SessionInfo, mark: tuple[int, str, int], place: Place, prices: Prices | None) -> None:
+    def _take(self, info: SessionInfo, mark: tuple[int, int, int], place: Place, prices: Prices | None) -> None:
         steps, turns = _figures(self._store.log, info, place, prices)
         ended = Counter((day_of(turn.time), turn.effort, turn.state) for turn in turns)
         sums: dict[_Key, Sums] = {}
@@ -325,7 +326,9 @@ def _figures(
     for step in own_steps(log, info):
         asking = asked.get(step.commit, _Asking("", UNSET))
         sums = _sums(step, prices)
-        used.append((_Key(day_of(step.time), step.model, asking.effort, program_of(step, place)), sums))
+        # the same few words of a hundred thousand sessions are one each
+        words = (day_of(step.time), step.model, asking.effort, program_of(step, place))
+        used.append((_Key(*map(sys.intern, words)), sums))
         if asking.prompt:
             turns.setdefault(asking.prompt, []).append((step, asking, sums))
     return used, [_turn(info.id, prompt, begun[prompt], found, ended.get(prompt)) for prompt, found in turns.items()]
