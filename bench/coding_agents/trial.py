@@ -5,6 +5,7 @@ are killed; it is printed. At the end the responses that the referee sent are th
 but for those that were under way at a kill, each of which is found by the time of that kill; and what the agent got to
 its end is in the log, each once. The exit code is 1 where anything else is missing, doubled or made up, a request was
 refused, reasoning was forgotten, a turn without a kill failed, too little was killed, or the log does not verify.
+Ctrl-C ends it after the turn under way: the figures are those of the turns so far.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -131,7 +133,8 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
     began: dict[int, float] = {}
     sent: list[Sent] = []
     refused: list[str] = []
-    lock, asked = threading.Lock(), threading.Event()
+    lock, asked, interrupted = threading.Lock(), threading.Event(), threading.Event()
+    signal.signal(signal.SIGINT, lambda number, frame: interrupted.set())
 
     def note(exchange: Exchange) -> None:
         with lock:
@@ -167,6 +170,9 @@ def run(name: str, seed: int, turns: int, directory: Path) -> Trial:
             model = ALIASES[next(iter(DEMANDING))]
             agent, found, talk = AGENTS[name], installed(name), None
             for number, turn in enumerate(plan(seed, turns)):
+                if interrupted.is_set():
+                    turns = number
+                    break
                 switches += turn.model not in ("", model)
                 model = turn.model or model
                 if talk is None or number % SESSION == 0:
