@@ -271,7 +271,7 @@ class Exchange:
         yield Judged(None)
         self._result, self._is_whole = result, True
         if self._plain is not None:
-            self._refusals.add(*self._plain, self._clock.now)
+            self._refusals.add(self._plain[0], self._clock.now)
         self._cache = cache_use(turn.exchange.plan)
         assert self._relay is not None
         data = self._relay.end(result)
@@ -294,7 +294,7 @@ class Exchange:
                 case turn_events.BuildRequest():
                     turn.done()
                     if command.plain and self._plain is None and self._route is not None:
-                        self._plain = self._route, command.plain
+                        self._plain = self._route, f"the provider refused it: {command.plain}"
                     try:
                         plan = yield from self._build(view, resumed)
                     except ThinkbackError as error:  # refused: the turn says so and ends

@@ -41,21 +41,24 @@ class Planned(NamedTuple):
 
 
 class Refusals:
-    """What places refused to say although only the settings asked for it, each for ``REFUSED_FOR`` microseconds."""
+    """Places that refused what only the settings asked for, each for ``REFUSED_FOR`` microseconds.
+
+    In which words is not remembered: they may quote a request, and the next one is somebody else's.
+    """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
+        self._until: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
-    def add(self, route: Route, why: str, now: int) -> None:
-        """``route`` refused it in these words, and answered without."""
-        self._known[_place(route)] = (why, now + REFUSED_FOR)
-        if len(self._known) > REFUSALS:
-            self._known.popitem(last=False)
+    def add(self, route: Route, now: int) -> None:
+        """``route`` refused it, and answered without."""
+        self._until[_place(route)] = now + REFUSED_FOR
+        self._until.move_to_end(_place(route))
+        if len(self._until) > REFUSALS:
+            self._until.popitem(last=False)
 
     def why(self, route: Route, now: int) -> str:
-        """What ``route`` said; nothing where it is worth another try."""
-        why, until = self._known.get(_place(route), ("", 0))
-        return why if now < until else ""
+        """Why ``route`` is not asked for it; nothing where it is worth another try."""
+        return "the provider refused it in the last hour" if now < self._until.get(_place(route), 0) else ""
 
 
 def _place(route: Route) -> tuple[str, ...]:
@@ -65,7 +68,7 @@ def _place(route: Route) -> tuple[str, ...]:
 def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refusal: str = "") -> Planned:
     """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises.
 
-    ``refusal``: in what words it refused what the settings alone ask for.
+    ``refusal``: why what the settings alone ask for is not asked for there.
     """
     target, received = route.target, view.received
     hindrance = _hindrance(view, target, refusal) if settings.readable else None
@@ -134,7 +137,7 @@ def _hindrance(view: View, target: Target, refusal: str) -> str | None:
     for header, value in said:
         if value.startswith(shape.unhidden):
             return f"the request has {header}: {value[:_SHOWN]}, which says something of what would be taken out"
-    return f"the provider refused it: {refusal[:_SHOWN]}" if refusal else None
+    return refusal[:_SHOWN] or None
 
 
 def _params(view: View, resumed: Resumed) -> dict[str, Any]:

@@ -64,14 +64,14 @@ def test_what_a_provider_said_holds_for_a_while() -> None:
     provider = Provider()
     first = provider.admits()
     provider.now = LIFE - 1
-    provider.principals.took(ROUTE, own())
+    provider.principals.took(ROUTE, own(), {})
     provider.now += LIFE - 1
     assert first == provider.admits() == Provider().admits()
     assert 1 == len(provider.asked)
     provider.now += 2
     provider.admits()
     provider.principals.refused(ROUTE, own())
-    provider.principals.took(ROUTE, own())
+    provider.principals.took(ROUTE, own(), {})
     provider.admits()
     assert 3 == len(provider.asked)
     provider.named = "other"
@@ -224,3 +224,20 @@ def test_where_nobody_is_listed_nobody_is_asked() -> None:
     provider.organisations = {}
     assert (401, "missing_key") == provider.refuses()
     assert [] == provider.asked
+
+
+def test_an_account_is_learned_of_the_answer_too() -> None:
+    """Where the list of models is not to be had with a credential, a response to it says whose it is."""
+    provider = Provider()
+    provider.status = 403
+
+    def account() -> str:
+        return asyncio.run(provider.principals.account(own()))
+
+    assert "" == account()
+    provider.principals.took(ROUTE, own(), {})
+    assert "" == account()
+    provider.principals.took(ROUTE, own(), {"anthropic-organization-id": "org"})
+    provider.now = FAILED + 1
+    assert "org" == account()
+    assert 1 == len(provider.asked)

@@ -112,12 +112,13 @@ class Principals:
         except Refused:  # too many ask
             return ""
 
-    def took(self, route: Route, own: Own) -> None:
-        """The provider answered 2xx: what is known of a credential goes on holding."""
+    def took(self, route: Route, own: Own, said: Mapping[str, str]) -> None:
+        """The provider answered 2xx with these headers, which say whose a credential is, or that it still is theirs."""
         at = self._hash(route, own.headers(route.target.endpoint.auth))
         known = self._known.get(at)
-        if known is not None:
-            _remember(self._known, REMEMBERED, at, known._replace(until=self._clock() + LIFE))
+        principal = _principal(route, said) or (known.principal if known is not None else "")
+        if principal:
+            _remember(self._known, REMEMBERED, at, _Known(principal, 0, self._clock() + LIFE))
 
     def refused(self, route: Route, own: Own) -> None:
         """The provider does not take the credential any more."""
@@ -163,12 +164,16 @@ class Principals:
             return _remember(self._nobodies, REFUSALS, whole, _Known("", 0, now + LIFE))
         if not 200 <= status < 300:
             return _remember(self._nobodies, REFUSALS, whole, _Known("", status, now + FAILED))
-        names = (name.lower() for name in route.target.endpoint.auth.principal)
-        principal = next((said[name].strip() for name in names if said.get(name, "").strip()), "")
-        known = _Known(principal[:_LONGEST_ID], 0, now + LIFE)
-        if not principal:
+        known = _Known(_principal(route, said), 0, now + LIFE)
+        if not known.principal:
             return _remember(self._nobodies, REFUSALS, whole, known)
         return _remember(self._known, REMEMBERED, at, known)
+
+
+def _principal(route: Route, said: Mapping[str, str]) -> str:
+    """Whom a provider names in these headers (names in lower case)."""
+    names = (name.lower() for name in route.target.endpoint.auth.principal)
+    return next((said[name].strip() for name in names if said.get(name, "").strip()), "")[:_LONGEST_ID]
 
 
 def _remember(table: OrderedDict[bytes, _Known], most: int, at: bytes, known: _Known) -> _Known:

@@ -272,7 +272,7 @@ class _Driver:
         self._post, self._body = post, aiter(response.body)
         route, own = self._choice.current, self._incoming.own
         if route.payer and own is not None:
-            engine.answered(route, own, response.status)
+            engine.answered(route, own, response.status, response.headers)
         return Head(response.status, response.headers)
 
     async def _receive(self) -> bytes:

@@ -74,10 +74,10 @@ class Engine:
         self.router = Router(config, self.rulebook, breakers=self.router.breakers)
         self.config = config
 
-    def answered(self, route: Route, own: Own, status: int) -> None:
+    def answered(self, route: Route, own: Own, status: int, headers: Mapping[str, str]) -> None:
         """What a provider made of a client's own credential."""
         if 200 <= status < 300:
-            self.principals.took(route, own)
+            self.principals.took(route, own, headers)
         elif status in REFUSED:
             self.principals.refused(route, own)
 
