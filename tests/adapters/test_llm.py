@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,14 @@ from thinkback_referee import KNOWN, Referee, Step, code_word
 need("llm")
 
 import llm  # noqa: E402
+from llm.plugins import load_plugins, pm  # noqa: E402
+
+from thinkback.adapters import llm as plugin  # noqa: E402
+
+load_plugins()
+if not pm.is_registered(plugin):  # thinkback is not installed in the environment of these tests
+    pm.register(plugin, "thinkback")
+
 from llm.cli import cli  # noqa: E402
 
 KEY = "sk-not-for-any-log-0123456789"
@@ -73,6 +82,13 @@ def sent(referee: Referee, last: int = 1) -> Any:
 
 def knows(text: str, *prompts: str) -> bool:
     return all(KNOWN.format(word=code_word(prompt)) in text for prompt in prompts)
+
+
+def test_llm_finds_the_plugin() -> None:
+    """By the entry point of an installed thinkback."""
+    told = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+
+    assert {"thinkback": plugin.__name__} == told["project"]["entry-points"]["llm"]
 
 
 class _Plugin:
