@@ -12,8 +12,8 @@ from bench.gateway_clients.places import DEMANDS, PLACES, front_of
 from bench.peers.places import KEY, Place
 from thinkback_referee import Referee
 
-KNOWN = {"Kimi chat": 3}
-"""How often the model can name its code words where that is fewer than elsewhere: Kimi reads the open turn alone."""
+KNOWN = {"Kimi chat": 3, "Anthropic 4.5": 3}
+"""How often the model can name its code words where that is fewer than elsewhere: these read the open turn alone."""
 
 
 def places(*fronts: str) -> list[Place]:

@@ -15,7 +15,7 @@ need("agents")
 
 from agents import Agent, RunConfig, Runner, set_tracing_disabled  # noqa: E402
 from agents import memory as agents_memory  # noqa: E402
-from agents.testing import ScriptedModel, assistant_message  # noqa: E402
+from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 
 import thinkback  # noqa: E402
 from bench.gateway_clients import with_agents  # noqa: E402
@@ -262,10 +262,20 @@ def test_reasoning_of_another_model_stays_away(log: Path) -> None:
         for model, number in ((first, 1), (second, 2), (first, 3)):
             model.enqueue([{**thought, "id": f"rs_{number}", "encrypted_content": f"{SECRET}{number}"}, said])
             await runner.run(Agent("A", model=model), f"Question {number}", session=session, run_config=config)
+        second.enqueue([{**thought, "id": "rs_5", "encrypted_content": f"{SECRET}5"}, said])
+        first.enqueue(
+            [
+                {**thought, "id": "rs_4", "encrypted_content": f"{SECRET}4"},
+                function_call("transfer_to_b", {}, call_id="call_4"),
+            ]
+        )
+        handing = Agent("A", model=first, handoffs=[Agent("B", model=second)])
+        await runner.run(handing, "Question 4", session=session, run_config=config)
         session.close()
 
     asyncio.run(talk())
 
+    assert ["rs_2"] == [item["id"] for item in second.calls[1].input if item.get("type") == "reasoning"]
     assert [[], [], ["rs_1"]] == [
         [item["id"] for item in call.input if item.get("type") == "reasoning"]
         for call in (first.calls[0], second.calls[0], first.calls[1])
@@ -273,7 +283,7 @@ def test_reasoning_of_another_model_stays_away(log: Path) -> None:
     assert ["msg_1", None] == [item.get("id") for item in first.calls[1].input if item.get("role") == "assistant"]
     with thinkback.open(log) as store:
         models = [c.value.origin.requested_model for c in store.commits("s") if c.kind == "response"]  # type: ignore[union-attr]
-    assert ["gpt-6-sol", "gpt-6-luna", "gpt-6-sol"] == models
+    assert ["gpt-6-sol", "gpt-6-luna", "gpt-6-sol", "gpt-6-sol", "gpt-6-luna"] == models
 
 
 @pytest.mark.parametrize("place", asking.places("openai-chat", "openai-responses"), ids=lambda place: place.name)

@@ -26,7 +26,7 @@ import msgspec
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.leases import Holder
 from thinkback.drive.sync import now
-from thinkback.errors import HeadMovedError, SettingError, StoreError
+from thinkback.errors import HeadMovedError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import About, AppendRequest, Durability, SessionInfo, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
@@ -151,7 +151,7 @@ def notes(program: str, commits: Sequence[Commit], *, unpack: bool = True) -> It
         if len(own) < len(open):
             yield open[: len(open) - len(own)]
         start = Head(own[0].parents[0], own[0].seq - 1) if own[0].parents else Head()
-        value = _unpacked(packed, commits, at) if unpack else packed
+        value = _unpacked(packed, commits, at, {}) if unpack else packed
         yield Note(value, start, head_of(own), tuple(own))
         open = []
     if open:
@@ -173,25 +173,29 @@ def _metadata(program: str, commit: Commit) -> Any:
     return canonical.decode(value.metadata)[program]
 
 
-def _unpacked(value: Any, commits: Sequence[Commit], at: int) -> Any:
-    """``value`` with texts in place of pointers; empty ones where what they point at is gone."""
+def _unpacked(value: Any, commits: Sequence[Commit], at: int, read: dict[int, Any]) -> Any:
+    """``value`` with texts in place of pointers; empty ones where what they point at is gone. ``read`` is what of the
+    step was read already.
+    """
     match value:
         case {"$": ["=", dict() as inner]}:
-            return {key: _unpacked(held, commits, at) for key, held in inner.items()}
+            return {key: _unpacked(held, commits, at, read) for key, held in inner.items()}
         case {"$": [int() as back, *path]}:
-            return _text_at(commits, at - back, path)
+            return _text_at(commits, at - back, path, read)
         case dict():
-            return {key: _unpacked(held, commits, at) for key, held in value.items()}
+            return {key: _unpacked(held, commits, at, read) for key, held in value.items()}
         case list():
-            return [_unpacked(held, commits, at) for held in value]
+            return [_unpacked(held, commits, at, read) for held in value]
     return value
 
 
-def _text_at(commits: Sequence[Commit], at: int, path: Sequence[int | str]) -> str:
+def _text_at(commits: Sequence[Commit], at: int, path: Sequence[int | str], read: dict[int, Any]) -> str:
     if at < 0:
         return ""
     try:
-        value: Any = canonical.decode(canonical.encode(surviving(commits[at].value)))
+        if at not in read:
+            read[at] = canonical.decode(canonical.encode(surviving(commits[at].value)))
+        value = read[at]
         for step in path:
             value = (_inside(value) if isinstance(value, str) else value)[step]
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -328,8 +332,9 @@ class FrameworkLog:
     # -- a session of it -----------------------------------------------------------------------------------------------
 
     def find(self, name: str) -> SessionInfo | None:
-        """The session of that name."""
-        return self.store.find_session(name)
+        """The session of that name; an id of ours is no name that a framework gave."""
+        info = self.store.find_session(name)
+        return info if info is not None and info.name == name else None
 
     def tail(self, info: SessionInfo, enough: Callable[[list[Commit]], bool]) -> list[Commit]:
         """The end of the current branch, in whole steps: as much of it as is ``enough``, or all."""
@@ -374,9 +379,9 @@ class FrameworkLog:
                 self.store.recognition.record(entry)
                 made.append((entry.branch, end))
             refs.move(info.id, branch, head, end, entry.branch if drafts else "")
-        except StoreError:
+        except ThinkbackError:
             for name, at in made:
-                with suppress(StoreError):
+                with suppress(ThinkbackError):
                     refs.delete(info.id, name, at)
             raise
         if drafts:

@@ -93,11 +93,14 @@ class Session:
         """
         model = data.agent.model
         name = model if isinstance(model, str) else plain(getattr(model, "model", ""))
-        self._model = name or self._model
-        given = data.model_data
+        given, minted, last = data.model_data, self._minted, self._model
+        for item in given.input:  # what is not known came in this run, from the model that was asked last
+            fields = members_of(item)
+            if last and fields.get("type") == "reasoning" and (key := _key(fields)):
+                minted.setdefault(key, last)
+        self._model = name or last
         if not name:
             return given
-        minted = self._minted
         kept = without_reasoning(given.input, lambda item: minted.get(_key(item), name) != name)
         return dataclasses.replace(given, input=kept)
 
@@ -157,7 +160,9 @@ class Session:
     def _add(self, items: list[Any]) -> None:
         if not items:
             return
-        drafts = noted(NAME, items, drafts_of(items, new_id, self._model, self._place), WORDS)
+        thoughts = (_key(item) for item in items if item.get("type") == "reasoning")
+        model = next((self._minted[key] for key in thoughts if key in self._minted), self._model)
+        drafts = noted(NAME, items, drafts_of(items, new_id, model, self._place), WORDS)
         info = self._log.find(self.session_id) or self._made()
         for attempt in range(_ATTEMPTS):
             try:
