@@ -87,13 +87,15 @@ def test_spans_that_cannot_be_made_stop_nothing(referee: Referee, monkeypatch: p
 @pytest.mark.parametrize("content", [False, True])
 def test_a_request_of_a_transport_is_a_span(tmp_path: Path, spans_here: Kept, content: bool) -> None:
     """From its first byte to its last; what the provider refuses is an error; no key, and what was said if wanted."""
-    provider = Provider(streams(), says(429, b"{}"))
+    provider = Provider(streams(), says(429, b"{}"), says(200, b"{}"))
     settings = {**SPANS, "telemetry.content": content}
     with thinkback.http_client(tmp_path / "a.db", transport=provider, settings=settings) as client:
         client.post(URL, content=question("Why?"), headers=HEADERS).read()
         session = thinkback.why().session
         client.post(URL, content=question("Else?"), headers=HEADERS).read()
-    answered, refused = (dict(span.attributes or {}) for span in spans_here.all)
+        client.post(URL, content=b'{"model": "m", "model": "n"}', headers=HEADERS).read()
+    answered, refused, passed = (dict(span.attributes or {}) for span in spans_here.all)
+    assert (True, None) == (passed["thinkback.bypassed"], passed.get("error.type"))
     assert (session, "moonshot_ai", "api.moonshot.ai", True, 200) == tuple(
         answered[name]
         for name in (
