@@ -20,10 +20,12 @@ from time import perf_counter, process_time
 from typing import NamedTuple, TypeAlias
 
 from bench.measure import Figure, Group, spread
-from thinkback.log.protocol import Query, Store
+from thinkback.log.protocol import About, Query, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Head, Response, Step, Usage, block_draft
+from thinkback.session.history.search import COUNTED, Filters, facets, search
+from thinkback.session.places import places
 from thinkback.stores import open_store
 
 AIM_MS = 50.0
@@ -31,6 +33,8 @@ PER_SESSION = 1_000
 PER_STEP = 50
 WORDS = 105
 MODELS = tuple(f"reasoner-{number}" for number in range(5))
+PROGRAMS = ("", "claude-code", "codex", "pi")
+ASKED = ("program", "project and time", "facets")
 TOOLS = ("bash", "read_file", "edit_file", "search", "")
 _HOUR = 3_600_000_000
 _closing = ExitStack()
@@ -83,7 +87,9 @@ def built(blocks: int) -> Built:
     payload = 0
     samples: list[str] = []
     for session in range(0, blocks, PER_SESSION):
-        store.create_session(f"s{session}", f"s{session}", 0)
+        number = session // PER_SESSION
+        about = About(PROGRAMS[number % len(PROGRAMS)], f"project-{number % 10}")
+        store.create_session(f"s{session}", f"s{session}", 0, about=about)
         head = Head()
         for at in range(session, min(session + PER_SESSION, blocks), PER_STEP):
             commits = seal(_step(at, chance, samples), head)
@@ -201,6 +207,37 @@ def page(kind: str, blocks: int, quick: bool) -> Figure:
     )
 
 
+def asked(kind: str, blocks: int, quick: bool) -> Figure:
+    """What a person waits for who asks for a program, a project and a time, as ``thinkback search`` does."""
+    log, chance = built(blocks), random.Random(5)
+    since = blocks // 2 * _HOUR // 100
+    taken: list[float] = []
+    worked: list[float] = []
+    hits = 0
+    for _ in range(20 if quick else 100):
+        word = vocabulary().words[chance.randrange(300)]
+        program, project = chance.choice(PROGRAMS), f"project-{chance.randrange(10)}"
+        start, began = perf_counter(), process_time()
+        if kind == "facets":
+            found = search(log.store, word, kinds=("reasoning",), limit=COUNTED)
+            facets(found, places(log.store))
+        else:
+            named: Filters = {"program": program} if kind == "program" else {"project": project, "since": since}
+            named["kinds"] = ("reasoning",)
+            found = search(log.store, word, **named)
+        hits += len(found)
+        worked.append((process_time() - began) * 1e3)
+        taken.append((perf_counter() - start) * 1e3)
+    cuts = quantiles(taken, n=20)
+    return Figure(
+        f"search.{kind}.{_short(blocks)}",
+        cuts[18],
+        "ms (p95)",
+        note=f"p50 {cuts[9]:.2f} ms; processor p95 {quantiles(worked, n=20)[18]:.2f} ms; {hits / len(taken):.0f} hits; "
+        f"places of {blocks // PER_SESSION} sessions read",
+    )
+
+
 def fill(blocks: int, quick: bool) -> Figure:
     """How fast the index takes commits in."""
     log = built(blocks)
@@ -247,7 +284,13 @@ def _short(blocks: int) -> str:
     return f"{blocks // 1000}k" if blocks < 1_000_000 else f"{blocks // 1_000_000}M"
 
 
-MEASURES: tuple[Measure, ...] = (fill, size, *(partial(page, kind) for kind in KINDS), lag)
+MEASURES: tuple[Measure, ...] = (
+    fill,
+    size,
+    *(partial(page, kind) for kind in KINDS),
+    *(partial(asked, kind) for kind in ASKED),
+    lag,
+)
 
 
 def _sized(measure: Measure, quick: bool) -> Figure:

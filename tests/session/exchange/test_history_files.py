@@ -90,6 +90,13 @@ def test_a_file_of_another_program_is_refused(store: SessionStore, tmp_path: Pat
     assert [] == store.sessions()
 
 
+def test_a_named_file_that_begins_oddly_is_read(store: SessionStore, tmp_path: Path) -> None:
+    """As far as there is anything in it."""
+    (tmp_path / "x.jsonl").write_bytes(b'{"odd": 1}\n' + SAMPLES["chat-jsonl"])
+    (took,), gaps = run(store.log, Wanted("chat-jsonl", str(tmp_path / "x.jsonl")))
+    assert (True, ["a line that is no conversation"]) == (took.made, [gap.left.what for gap in gaps])
+
+
 def test_an_empty_file_holds_no_session(store: SessionStore, tmp_path: Path) -> None:
     """Nor does one with nothing but a header; that is told, and no error."""
     for data in (b"", b"\n\n", jsonl(CODEX[0])):

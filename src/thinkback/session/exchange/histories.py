@@ -106,6 +106,8 @@ class Histories:
         self._memory = Memory()
         self._abouts: dict[str, About] = {}
         self.gaps: list[Gap] = []
+        self.empty: set[Path] = set()
+        """Files that held no session."""
         self.unread: set[Path] = set()
         """Files that could not be read when that was tried last."""
 
@@ -131,8 +133,10 @@ class Histories:
         found = [path for folder in folders for path in below(folder, self._format.endings, self._unreadable)]
         return sorted(found, key=lambda path: (len(path.parts), str(path)))
 
-    def refuse_others(self, path: Path) -> None:
-        """Raise ``NotFoundError`` for a file that is no history of the program, as far as its beginning tells."""
+    def refuse_others(self, path: Path, *, is_read: bool = False) -> None:
+        """Raise ``NotFoundError`` for a file that is another program's, as far as its beginning tells; where it
+        ``is_read`` and held nothing, also for one that is of none.
+        """
         try:
             head = head_of(path)
         except OSError:
@@ -140,6 +144,8 @@ class Histories:
         if not head.strip() or self._format.is_own(head):
             return
         others = [name for name in MODULES if program(name).is_own(head)]
+        if not (others or is_read):
+            return
         seems = f"it looks like {' or '.join(others)}: name that with --program" if others else "check the file"
         raise NotFoundError(
             f"{path} is no history of {self._format.name}", details={"path": str(path)}, next_actions=(seems,)
@@ -172,6 +178,7 @@ class Histories:
         file = _clean(f"{FILE}{path.absolute()}")
         if not read.sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
+            self.empty.add(path)
         for history in read.sessions if whole else filter(None, map(_settled, read.sessions)):
             if self._is_wanted(history):
                 took = _Arriving(self._log, self._wanted, history, self._memory, file).store()
@@ -482,10 +489,13 @@ def run(log: Store, wanted: Wanted, tell: Callable[[Took], None] = lambda _: Non
     done: list[Took] = []
     paths = histories.files()
     histories.recall()
+    is_named = wanted.directory != "" and paths == [Path(wanted.directory).expanduser()]
     for path in paths:
-        if wanted.directory and paths == [Path(wanted.directory).expanduser()]:
+        if is_named:
             histories.refuse_others(path)
         for took in histories.take(path):
             done.append(took)
             tell(took)
+        if is_named and path in histories.empty:
+            histories.refuse_others(path, is_read=True)
     return done, histories.gaps
