@@ -116,10 +116,12 @@ def test_ctrl_c_leaves_nothing_behind(empty: Command, answers: list[str]) -> Non
     """Wherever it comes."""
     del empty.environment["DEEPSEEK_API_KEY"]
     with Terminal(empty.quick_line("chat"), empty.environment) as terminal:
-        for question, answer in zip(("Endpoint, by", "Model [", "Key DEEP"), [*answers, "\x03"], strict=False):
+        questions = ("Endpoint, by", "Model [", "Key DEEP")
+        for question, answer in zip(questions, answers, strict=False):
             terminal.wait_for(question)
-            terminal.send(answer if answer == "\x03" else f"{answer}\r")
-        assert 130 == terminal.wait_for_end()
+            terminal.send(f"{answer}\r")
+        terminal.wait_for(questions[len(answers)])
+        assert 130 == terminal.interrupt()
 
     assert set() == tree(empty.place)
 

@@ -16,6 +16,7 @@ from thinkback_referee import BAD_KEY, HttpError, Referee, Step
 KEY = "sk-test-0123456789abcdef"
 MUST: dict[str, Any] = {"open_turn": ("must", "should")}
 """Our row calls it a must because the documentation does; the host takes requests without it."""
+WITH_TOOLS: dict[str, Any] = {"later": ("must-with-tools", "must-after-tools")}
 LATER: dict[str, Any] = {"later": ("must", "must-after-tools")}
 """Our row sends a placeholder where a person leaves reasoning out; the host wants its own reasoning."""
 
@@ -61,7 +62,8 @@ def probed(wanted: probe.Wanted) -> tuple[probe.Prepared, probe.Result]:
         ("anthropic", "anthropic", "claude-opus-4-6", {}),
         ("anthropic", "anthropic", "claude-opus-4-8", {}),
         ("anthropic", "anthropic", "claude-opus-5-5", {}),
-        ("deepseek-anthropic", "deepseek-anthropic", "deepseek-v4-pro", {}),
+        # what a turn without tools needs where tools are given is asked of chat completions alone
+        ("deepseek-anthropic", "deepseek-anthropic", "deepseek-v4-pro", WITH_TOOLS),
         ("gemini", "gemini", "gemini-2.5-flash", {}),
         ("gemini", "gemini", "gemini-3.5-flash", {}),
         ("gemini-interactions", "gemini-interactions", "gemini-3.5-flash", {}),

@@ -17,6 +17,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -156,6 +157,16 @@ class Terminal:
             left = until - time.monotonic()
             if left <= 0 or not self._read(left):
                 raise AssertionError(f"waited for {what}; the screen is:\n{self.text}")
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C until the program ends, and give its exit code: one that comes right before Python reads a line
+        is seen with the next key.
+        """
+        for _ in range(10):
+            self.send("\x03")
+            with suppress(AssertionError):
+                return self.wait_for_end(3)
+        raise AssertionError(f"nothing ends it; the screen is:\n{self.text}")
 
     def wait_for_end(self, deadline: float = DEADLINE) -> int:
         """Read to the end of the output and give the exit code."""
