@@ -106,12 +106,14 @@ class Account(NamedTuple):
     def by_agent(self) -> list[Sent]:
         """The other missing ones that were under way when the agent was killed: the gateway broke them off."""
         rest = (each for each in self.missing if not _under_way(each, self.kills))
-        return [each for each in rest if _under_way(each, self.agent_kills)]
+        # what it asked for just before it was killed begins a moment later
+        return [each for each in rest if _under_way(each, self.agent_kills, SETTLED)]
 
     @property
     def lost(self) -> list[Sent]:
         """The missing ones that no kill explains."""
-        return [each for each in self.missing if not _under_way(each, (*self.kills, *self.agent_kills))]
+        explained = {*self.by_gateway, *self.by_agent}
+        return [each for each in self.missing if each not in explained]
 
     @property
     def unstored(self) -> list[str]:
@@ -139,8 +141,8 @@ class Account(NamedTuple):
         return bool(self.lost or self.unstored or self.doubled or self.made_up)
 
 
-def _under_way(sent: Sent, kills: Sequence[float]) -> bool:
-    return any(sent.began <= kill <= sent.ended + SETTLED for kill in kills)
+def _under_way(sent: Sent, kills: Sequence[float], lead: float = 0.0) -> bool:
+    return any(sent.began - lead <= kill <= sent.ended + SETTLED for kill in kills)
 
 
 def _lag(sent: Sent, kills: Sequence[float]) -> float:

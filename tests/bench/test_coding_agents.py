@@ -111,7 +111,7 @@ def response(number: int, began: float = 1.0, ended: float = 2.0) -> Sent:
 
 def account(*ids: str, acknowledged: str = "", **more: Stored) -> Account:
     """Four responses, of which those of these ids are in the log; the gateway was killed at 9.5, the agent at 20."""
-    sent = [response(1), response(2, 9.0, 9.4), response(3, 9.0, 12.0), response(4, 19.0, 19.9)]
+    sent = [response(1), response(2, 9.0, 9.4), response(3, 9.0, 12.0), response(4, 20.1, 20.9)]
     found = {f"r{id}": Stored(frozenset({f"d{id}"}), complete=True, recorded=True) for id in ids}
     return Account(sent, frozenset(acknowledged.split()), {**found, **more}, [9.5], [20.0])
 
