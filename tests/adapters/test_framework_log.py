@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import thinkback
 from thinkback.adapters.openai_agents import Session
-from thinkback.errors import SettingError, StoreError
+from thinkback.errors import MissingPackageError, SettingError, StoreError
 from thinkback.stores import sqlite_open
 
 SECRET = "gAAAAABencrypted" * 4
@@ -124,3 +125,12 @@ def test_what_is_erased_in_the_log_is_gone_for_the_framework(log: Path) -> None:
         store.care.purge(before=2**52)
         assert "Nothing." not in str(asyncio.run(session.get_items()))
         assert [] == store.fsck()
+
+
+def test_a_framework_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to install."""
+    for name in [name for name in sys.modules if name.startswith("thinkback.adapters.pydantic_ai")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    with pytest.raises(MissingPackageError, match=r"pydantic-ai 2.68 or newer is not installed(.|\n)*\[pydantic-ai\]"):
+        from thinkback.adapters.pydantic_ai import ConversationStore  # noqa: F401

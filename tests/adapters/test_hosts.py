@@ -7,7 +7,12 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOSTS = {"langchain": "langchain", "llm": "llm", "openai-agents": "openai-agents"}
+HOSTS = {
+    "langchain": "langchain",
+    "llm": "llm",
+    "openai-agents": "openai-agents",
+    "pydantic-ai": "pydantic-ai-slim",
+}
 """The extra of each adapter, and the package of its framework."""
 
 

@@ -20,6 +20,10 @@ from thinkback.wire.result import Report
 
 SOURCE = Path(thinkback.__file__).parent
 NO_CHOICE = {
+    **{
+        ("adapters/pydantic_ai/messages.py", name): "a value of the table that says in which dialect its blocks are"
+        for name in ("anthropic", "bedrock", "cohere", "gemini", "mistral", "openai-chat", "openai-responses")
+    },
     ("cli/connect/agents.py", "gemini"): "the name of a program",
     ("formats/gemini_cli.py", "gemini"): "a type of record in that program's files",
     **{

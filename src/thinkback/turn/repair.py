@@ -85,8 +85,7 @@ def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:
         case "server_state":
             return not held and plan.kept != ""
         case "restore":
-            is_missing = re.search(_MISSING, text, re.IGNORECASE) is not None
-            return is_missing and (not held or (held < len(stand_ins(rule)) and stands_in(plan)))
+            return is_missing_reasoning(text) and (not held or (held < len(stand_ins(rule)) and stands_in(plan)))
         case "server_drop":
             is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
             return not held and rule.server_drop is not None and (is_bound or not rule.prefix_bound)
@@ -106,12 +105,20 @@ def _is_known(text: str, status: int, plan: Plan) -> bool:
     """Whether the refusal is about reasoning; that an item or a response was not found comes as 404."""
     if plan.kept and status in (404, *STATUSES) and re.search(_FORGOTTEN, text, re.IGNORECASE):
         return True
-    patterns = (*plan.target.rule.refusals, _MISSING, *_COMMON)
+    refusals = plan.target.rule.refusals
     if status == 404:
-        patterns = (*plan.target.rule.refusals, _STORED)
-    elif status not in STATUSES or _names_parameter(text, plan):
-        return False
-    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+        return any(re.search(pattern, text, re.IGNORECASE) for pattern in (*refusals, _STORED))
+    return status in STATUSES and not _names_parameter(text, plan) and is_about_reasoning(text, refusals)
+
+
+def is_about_reasoning(text: str, refusals: Sequence[str]) -> bool:
+    """Whether a refusal says that it is about reasoning, in words that hosts share or in ``refusals`` of its own."""
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in (*refusals, _MISSING, *_COMMON))
+
+
+def is_missing_reasoning(text: str) -> bool:
+    """Whether a refusal says that reasoning is missing which the host wants back."""
+    return re.search(_MISSING, text, re.IGNORECASE) is not None
 
 
 def _names_parameter(text: str, plan: Plan) -> bool:
