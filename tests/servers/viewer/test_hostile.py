@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from html import unescape
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ import thinkback
 from tests.servers.viewer.conversations import Page, answered, asked
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
-from thinkback.servers.viewer import text
+from thinkback.servers.viewer import code, text
 from thinkback.servers.viewer.app import application
 from thinkback.session.store import SessionStore
 
@@ -147,11 +148,39 @@ def test_what_is_laid_out_costs_little(source: str) -> None:
         Page(each)
 
 
-def test_a_change_of_many_lines_is_not_compared() -> None:
-    """Both texts are shown: comparing takes the square of their lines and more."""
-    few, many = ({"old_string": "a\n" * lines, "new_string": "b\n" * lines} for lines in (300, 2_000))
-    assert "<ins>" in text.call(json.dumps(few))
-    assert "<ins>" not in text.call(json.dumps(many))
+def test_a_change_of_many_lines_is_folded_and_whole() -> None:
+    """What is alike at both ends is not looked at; the rest is compared only where that costs little."""
+    few, many = ({"old_string": "a\n" * lines, "new_string": "b\n" * lines} for lines in (200, 2_000))
+    long = "\n".join(map(str, range(5_000)))
+    one = {"old_string": long, "new_string": long.replace("\n2500\n", "\nhere\n")}
+
+    assert ("<details>" in text.call(json.dumps(few)), text.call(json.dumps(few)).count("<ins>")) == (False, 200)
+    assert ("<details>" in text.call(json.dumps(many)), text.call(json.dumps(many)).count("<ins>")) == (True, 2_000)
+    changed = str(text.call(json.dumps(one)))
+    assert " 2499\n<del>-2500</del>\n<ins>+here</ins>\n 2501" in changed
+    assert "2400" not in changed
+
+
+@pytest.mark.parametrize("language", ["css", "diff", "javascript", "python", "yaml"])
+def test_code_is_marked_and_any_text_that_calls_itself_code_costs_little(language: str) -> None:
+    """Nothing of it is lost, and nothing of it is markup."""
+    began = time.process_time()
+    for piece in ("a.", "'\\", "{{", "@", "<b>"):
+        source = piece * (code.LONGEST // len(piece))
+        written = str(code.coloured(source, language))
+        assert source == unescape(re.sub("</?span[^>]*>", "", written))
+        assert "<b" not in written
+    assert time.process_time() - began < 4
+
+
+def test_a_fenced_block_is_marked_by_its_language() -> None:
+    """In an answer; one without a language, or with an unknown one, stands as it is."""
+    known = text.markdown("```python\ndef f(): return '<b>'\n```")
+
+    assert "<span class=h-k>def</span>" in known
+    assert "&lt;b&gt;" in known
+    for other in ("```\ndef f()\n```", "```x onload=1\ndef f()\n```"):
+        assert "<pre><code>def f()\n</code></pre>" in text.markdown(other)
 
 
 def test_a_value_of_any_depth_is_shown() -> None:

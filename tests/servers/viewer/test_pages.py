@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +11,15 @@ from starlette.testclient import TestClient
 
 import thinkback
 from tests.servers.viewer.conversations import Page, answered, asked
-from tests.stores.samples import put_on
+from tests.stores.samples import put, put_on
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message, Step
 from thinkback.servers.viewer import sessions
 from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.lines import Lines
 from thinkback.servers.viewer.sessions import Listing
+from thinkback.servers.viewer.timeline import timeline_of
 from thinkback.session.store import SessionStore
 from thinkback.stores import sqlite_file
 
@@ -157,6 +160,35 @@ def test_each_block_has_an_address_that_leads_to_its_page(store: SessionStore, c
         assert place in Page(answer.text).ids
     numbers = [page(client, f"/session/{info.id}?at={seq}").text.count("answer 7.") for seq in (0, 300)]
     assert [1, 0] == numbers
+
+
+def test_the_time_of_a_turn_is_drawn_and_told(store: SessionStore, client: TestClient) -> None:
+    """Thinking and answering by their tokens, then the tools; spans follow one another."""
+    info = asked(store, "sky", time=1_000_000)
+    answered(store, "sky", ThinkingBlock("Look."), ToolCall("c1", "look", "{}"), time=4_000_000)
+    put(store.log, info.id, Step("late", (Draft("tool_result", ToolResult("c1", "x")),), 6_000_000))
+    answer = client.get(f"/session/{info.id}").text
+    drawn = re.findall(r'<rect class="t-(\w+)" x="([\d.]+)" y="0" width="([\d.]+)"', answer)
+    line = Lines(store.log).read(info, "main")
+
+    assert [("thinking", "0.0", "400.0"), ("answering", "400.0", "200.0"), ("tools", "600.0", "400.0")] == drawn
+    said = "5.0 s thinking about 2.0 s answering about 1.0 s tools 2.0 s"
+    assert said in " ".join(Page(answer).text.split())
+    assert 5.0 == timeline_of(line.entries, 0).seconds
+
+
+def test_a_block_is_there_as_markdown(store: SessionStore, client: TestClient) -> None:
+    """Prose as it is, a call between fences that its text does not end."""
+    info = asked(store, "sky")
+    answered(store, "sky", Text("It *scatters*."), ToolCall("c1", "look", '{"at":"```"}'))
+    told = [
+        client.get(f"/session/{info.id}/block/{commit.hash}/markdown")
+        for commit in store.commits("sky")
+        if commit.kind in ("assistant", "tool_call")
+    ]
+
+    assert ["It *scatters*.", '`look` (call)\n\n````json\n{\n  "at": "```"\n}\n````\n'] == [each.text for each in told]
+    assert {"text/plain; charset=utf-8"} == {each.headers["content-type"] for each in told}
 
 
 def test_what_others_store_is_there_at_the_next_look(store: SessionStore, client: TestClient) -> None:

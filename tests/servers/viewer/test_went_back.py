@@ -97,6 +97,16 @@ def test_the_bytes_are_those_that_were_sent(store: SessionStore, client: TestCli
             assert [] == [value for value in signatures if value.decode()[:24] in page]
 
 
+def test_a_request_is_there_as_a_command(store: SessionStore, client: TestClient) -> None:
+    """With the name of the key's variable; the body is the file that was sent."""
+    request = requests_of(store, "primes")[0]
+    page = shown(client, f"/session/{store.find('primes').id}/request/{request.hash}")
+
+    assert "/anthropic/messages \\" in page.text
+    assert '-H "x-api-key: $ANTHROPIC_API_KEY"' in page.text
+    assert f"--data-binary @request-{request.hash[:12]}.json" in page.text
+
+
 def test_a_refusal_stands_with_the_request_before_and_the_one_after(store: SessionStore, client: TestClient) -> None:
     """In the provider's words; side by side, the block went first and was held back then."""
     before, after = requests_of(store, "primes")[3:5]

@@ -31,6 +31,8 @@ from thinkback.servers.viewer.numbers import DAYS, Figures
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing, Wanted
+from thinkback.servers.viewer.timeline import NONE as NO_TIME
+from thinkback.servers.viewer.timeline import Timeline, timeline_of
 from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
 from thinkback.servers.viewer.writing import PRIORITIES, Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
@@ -123,6 +125,7 @@ def application(
         Route("/session/{session}/tree", shown(tree)),
         Route("/session/{session}/commit/{hash}", shown(permalink)),
         Route("/session/{session}/block/{hash}", shown(block)),
+        Route("/session/{session}/block/{hash}/markdown", shown(markdown)),
     ]
     if writing is not None:
         curate = curating(viewer, writing)
@@ -240,7 +243,7 @@ def conversation(viewer: Viewer, request: Request) -> Response:
             (n for n, (first, last) in enumerate(pages) if line.entries[last - 1].commits[-1].seq >= at), number
         )
     first, last = pages[number] if pages else (0, 0)
-    shown = [_shown(entry) for entry in line.entries[first:last]]
+    shown = [_shown(line, at) for at in range(first, last)]
     starts = [line.entries[begin].first.seq for begin, _ in pages]
     link = _linked(branch=branch if branch != info.branch else "")
     return viewer.html(
@@ -273,8 +276,9 @@ def following(viewer: Viewer, is_over: Callable[[], bool]) -> Callable[[Request]
 
         def written(line: Line, piece: Piece) -> str:
             sent = {commit.hash for commit in line.requests}
-            more = {"info": info, "piece": piece, "shown": _shown(piece.entry), "sent": sent, "query": query}
-            return page("added.html", viewer.writing is not None, **more).decode()
+            more = {"info": info, "piece": piece, "sent": sent, "query": query}
+            shown, opening = _shown(line, piece.number), _shown(line, line.opening(piece.number))
+            return page("added.html", viewer.writing is not None, shown=shown, opening=opening, **more).decode()
 
         place = request.headers.get("last-event-id") or request.query_params.get("after", "")
         return Watch(viewer.store, viewer.lines, info, branch, place, written)
@@ -363,6 +367,7 @@ def _looked_back(
         messages=messages[-_MESSAGES:],
         left=max(0, len(messages) - _MESSAGES),
         rest=rest,
+        curl=looking_back.curl_of(own, f"request-{hash[:12]}.json") if hash else "",
         places=looking_back.places(viewer.store, ()),
         is_current=branch == info.branch,
         link=_linked(branch=other, only=only, **kept),
@@ -407,22 +412,24 @@ def _whole_hash(line: Line, name: str) -> str:
 
 
 class Shown(NamedTuple):
-    """An entry with the tokens of its thoughts, by commit, and what it cost."""
+    """An entry with the tokens of its thoughts, by commit, what it cost, and the time of the turn that it opens."""
 
     entry: Entry
     tokens: dict[str, int]
     usd: float | None
+    timeline: Timeline
 
 
-def _shown(entry: Entry) -> Shown:
-    usd = None
+def _shown(line: Line, number: int) -> Shown:
+    entry, usd = line.entries[number], None
     if entry.use is not None:
         try:
             found = costs([entry.use])
         except ThinkbackError:  # a fault of the price file is for the commands that are about prices
             found = None
         usd = found.usd if found is not None and found.known else None
-    return Shown(entry, share_of(entry.parts, entry.use), usd)
+    timeline = timeline_of(line.entries, number) if entry.opens else NO_TIME
+    return Shown(entry, share_of(entry.parts, entry.use), usd, timeline)
 
 
 def _pages(line: Line) -> list[tuple[int, int]]:
@@ -539,6 +546,15 @@ async def _form(request: Request) -> dict[str, str]:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20))
     except ValueError:
         raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",)) from None
+
+
+def markdown(viewer: Viewer, request: Request) -> Response:
+    """One message or block as Markdown, to be copied."""
+    info = viewer.session(request)
+    commit, _, line = _commit(viewer, info, request)
+    part = part_of(commit, curate(line.commits if line is not None else viewer.store.log.read_to(info.id, commit.hash)))
+    said = text.as_markdown(part.kind, part.title, part.text)
+    return Response(said.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
 
 
 def _asked(line: Line) -> str:

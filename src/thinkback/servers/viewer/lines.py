@@ -48,6 +48,12 @@ class Line:
         made._take(newer)
         return made
 
+    def opening(self, number: int) -> int:
+        """The entry that opens the turn of the entry ``number``."""
+        while number and not self.entries[number].opens:
+            number -= 1
+        return number
+
     def _take(self, commits: Sequence[Commit]) -> None:
         self.commits += commits
         touched = self._growing.take(commits)

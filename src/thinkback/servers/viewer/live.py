@@ -35,6 +35,7 @@ _LINE = re.compile("\r\n|\r|\n")
 class Piece(NamedTuple):
     """What is added to a page: a whole ``entry``, or what came to one behind the commit number ``at``."""
 
+    number: int
     entry: Entry
     at: int
     is_new: bool
@@ -74,8 +75,8 @@ def since(line: Line, place: str) -> list[Piece] | None:
     numbers = sorted({line.places[commit.hash] for commit in newer if commit.hash in line.places})
     if len(numbers) > _BEHIND:
         return None
-    found = [line.entries[number] for number in numbers]
-    return [Piece(entry, at, entry.first.seq > at) for entry in found]
+    found = [(number, line.entries[number]) for number in numbers]
+    return [Piece(number, entry, at, entry.first.seq > at) for number, entry in found]
 
 
 class Watch:

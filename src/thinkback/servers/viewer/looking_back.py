@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,11 +14,14 @@ from thinkback.servers.viewer.lines import Line
 from thinkback.servers.viewer.replay import Column, Row, Tally, messages_of, rows_of, tally
 from thinkback.session import requests
 from thinkback.session.destination import Destination, destination_of
+from thinkback.session.masking import without_keys
 from thinkback.session.store import SessionStore
 
 ROWS = 120
 """Rows on a page."""
 _SOME_MODELS = 3
+_SECRET = re.compile("key|token|sig|secret|password|credential|auth|cookie", re.IGNORECASE)
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Mending(NamedTuple):
@@ -110,3 +115,34 @@ def places(store: SessionStore, models: Sequence[str]) -> list[str]:
     """Where the next request could go: some models of every endpoint."""
     book = store.rulebook
     return [f"{row.id}/{model}" for row in book.endpoints() for model in book.served(row.id)[:_SOME_MODELS]]
+
+
+def curl_of(column: Column, body: str) -> str:
+    """The request as a command that sends the file ``body``; keys are the names of variables, in which they mostly are.
+
+    What a user's own settings add to headers is not in the log, and not here.
+    """
+    if column.plan is None:
+        return ""
+    target = column.plan.target
+    auth, (host, _, query) = target.endpoint.auth, column.plan.url.partition("?")
+    scheme, slashes, host = host.partition("://")
+    kept = [part for part in query.split("&") if part and not _SECRET.search(part.partition("=")[0])]
+    url = f"{scheme}{slashes}{host.rpartition('@')[2]}{'?' if kept else ''}{'&'.join(kept)}"
+    name = f"${next((each for each in auth.env if _VARIABLE.fullmatch(each)), 'API_KEY')}"
+    headers = {"content-type": "application/json", **target.endpoint.headers, **target.rule.headers}
+    lines = [f"curl {shlex.quote(url)}"]
+    lines += [f"-H {shlex.quote(f'{key}: {said}')}" for key, said in headers.items() if not _SECRET.search(key)]
+    match auth.scheme:
+        case "bearer" | "google" | "azure":
+            lines.append(f'-H "{auth.header}: Bearer {name}"')
+        case "header":
+            lines.append(f'-H "{auth.header}: {name}"')
+        case "query":
+            lines.append(f'--url-query "{auth.query}={name}"')
+        case "sigv4":
+            keys = '--user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"'
+            lines.append(f'--aws-sigv4 "aws:amz:$AWS_REGION:{auth.service}" {keys}')
+        case _:
+            pass
+    return without_keys(" \\\n  ".join([*lines, f"--data-binary @{body}"]))

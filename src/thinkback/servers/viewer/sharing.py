@@ -31,6 +31,8 @@ from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.looking_back import Mending
 from thinkback.servers.viewer.pages import STATIC, pieces
 from thinkback.servers.viewer.replay import Cell, Column, Row, Tally, rows_of, tally
+from thinkback.servers.viewer.timeline import NONE as NO_TIME
+from thinkback.servers.viewer.timeline import timeline_of
 from thinkback.session.exchange.exporting import Exported, Target, as_shared, choose, write
 from thinkback.session.observing import own_prices
 from thinkback.session.store import SessionStore
@@ -134,10 +136,15 @@ class _Binding:
             max((entry.turn for entry in entries), default=0),
             summed(use.use for use in uses) or TokenUse(),
             self._usd(uses),
-            [Shown(entry, share_of(entry.parts, entry.use), self._usd([entry.use])) for entry in new],
+            [self._shown(new, at) for at in range(len(new))],
             len(entries) - len(new),
             self._why(line, read, entries),
         )
+
+    def _shown(self, entries: Sequence[Entry], at: int) -> Shown:
+        entry = entries[at]
+        timeline = timeline_of(entries, at) if entry.opens else NO_TIME
+        return Shown(entry, share_of(entry.parts, entry.use), self._usd([entry.use]), timeline)
 
     def _entries(self, line: Line, read: Sequence[Commit]) -> list[Entry]:
         """What is shown, of ``read``; what was used is read off the log itself."""

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from html import unescape
 from typing import Any
 
 import nh3
@@ -18,6 +19,7 @@ from markupsafe import Markup, escape
 
 from thinkback.model.blocks import Media
 from thinkback.model.commits import Message, Payload
+from thinkback.servers.viewer import code
 from thinkback.session.transcripts.ink import clean
 from thinkback.session.transcripts.markup import rendered
 from thinkback.session.transcripts.page import data_address
@@ -29,6 +31,8 @@ _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _ATTRIBUTES = {"ol": {"start"}}
+_CODE = {"code": {f"language-{language}" for language in code.LANGUAGES}}
+_FENCED = re.compile(r'<pre><code(?: class="(?:language-([a-z0-9+]+))?")?>([^<]*)</code></pre>')
 _LONGEST_DIFF = 20_000
 _MOST_LINES = 600
 _LONGEST_JSON = 8_000
@@ -68,8 +72,14 @@ def _remembered(text: str) -> Markup:
 
 
 def _markdown(text: str) -> Markup:
-    written = nh3.clean(rendered(plain(text)), tags=_TAGS, attributes=_ATTRIBUTES, link_rel=None)
-    return Markup(_visible(clean(written)))  # Markdown has names for characters, too
+    written = nh3.clean(rendered(plain(text)), tags=_TAGS, attributes=_ATTRIBUTES, allowed_classes=_CODE, link_rel=None)
+    written = _visible(clean(written))  # Markdown has names for characters, too
+    return Markup(_FENCED.sub(_fenced, written))
+
+
+def _fenced(found: re.Match[str]) -> str:
+    language, source = found.groups()
+    return f"<pre><code>{code.coloured(unescape(source), language or '')}</code></pre>"
 
 
 def structured(text: str) -> Markup:
@@ -78,7 +88,7 @@ def structured(text: str) -> Markup:
     if laid_out is not None:
         return Markup("<pre class=json>{}</pre>").format(_coloured(laid_out))
     if _HUNK.search(text[:2_000]):
-        return Markup("<pre class=diff>{}</pre>").format(_marked(plain(text).split("\n")))
+        return _diff(plain(text).split("\n"))
     return Markup("<pre>{}</pre>").format(plain(text))
 
 
@@ -105,14 +115,25 @@ def call(arguments: str) -> Markup:
     match given:
         case {"command": str(command), **rest}:
             parts.append(Markup("<pre class=command>{}</pre>").format(plain(command)))
-        case {"old_string": str(old), "new_string": str(new), **rest} if _is_short(old, new):
-            lines = difflib.unified_diff(_split(old), _split(new), lineterm="", n=3)
-            parts.append(Markup("<pre class=diff>{}</pre>").format(_marked([*lines][2:])))
+        case {"old_string": str(old), "new_string": str(new), **rest}:
+            parts.append(_diff(_compared(old, new)))
         case _:
             pass
     rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(plain(str(key)), _argument(value)) for key, value in rest.items()]
     listed = [Markup("<dl class=arguments>{}</dl>").format(Markup("").join(rows))] if rows else []
     return Markup("").join([*listed, *parts])
+
+
+def as_markdown(kind: str, title: str, text: str) -> str:
+    """A message or a block for a page of somebody else's: prose as it is, calls and results between fences."""
+    text = plain(text)
+    if kind not in ("call", "result"):
+        return text
+    laid_out = _laid_out(text)
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    name = " ".join(plain(title).split()).replace("`", "'")
+    return f"`{name}` ({kind})\n\n{fence}{'json' if laid_out is not None else ''}\n{laid_out or text}\n{fence}\n"
 
 
 def clipped(text: str, limit: int | None = LONGEST) -> str:
@@ -193,23 +214,46 @@ def _tokens(text: str) -> Iterator[Markup]:
     yield escape(text[at:])
 
 
-def _marked(lines: list[str]) -> Markup:
+def _diff(lines: Sequence[str]) -> Markup:
+    """Changed lines, marked; many of them folded."""
     kinds = {"+": "ins", "-": "del"}
     out = []
     for line in lines:
         tag = kinds.get(line[:1])
         text = escape(plain(line))
         out.append(Markup(f"<{tag}>{{}}</{tag}>").format(text) if tag else text)
-    return Markup("\n").join(out)
+    written = Markup("<pre class=diff>{}</pre>").format(Markup("\n").join(out))
+    if len(lines) <= _MOST_LINES:
+        return written
+    more = f"{len(lines):,} lines of a change"
+    return Markup("<details><summary><span class=label>{}</span></summary>{}</details>").format(more, written)
+
+
+def _compared(old: str, new: str) -> list[str]:
+    """What is changed, with some lines around it. What is alike at both ends is not looked at; what is left is compared
+    where that costs little, else it is all taken out and put in.
+    """
+    before, after = _split(old), _split(new)
+    begin = 0
+    while begin < min(len(before), len(after)) and before[begin] == after[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(before), len(after)) - begin and before[-1 - end] == after[-1 - end]:
+        end += 1
+    left, right = before[begin : len(before) - end], after[begin : len(after) - end]
+    if len(left) + len(right) <= _MOST_LINES and sum(map(len, left)) + sum(map(len, right)) <= _LONGEST_DIFF:
+        first, last = max(begin - 3, 0), max(end - 3, 0)
+        lines = difflib.unified_diff(
+            before[first : len(before) - last], after[first : len(after) - last], lineterm="", n=3
+        )
+        return [*lines][3:]
+    around = [f" {line}" for line in before[max(begin - 3, 0) : begin]]
+    behind = [f" {line}" for line in before[len(before) - end :][:3]]
+    return [*around, *(f"-{line}" for line in left), *(f"+{line}" for line in right), *behind]
 
 
 def _visible(text: str) -> str:
     return text if text.isascii() else _UNSEEN.sub("\ufffd", text)
-
-
-def _is_short(old: str, new: str) -> bool:
-    """Whether they are compared: what that takes grows with the square of the lines, and more where they are alike."""
-    return len(old) + len(new) <= _LONGEST_DIFF and old.count("\n") + new.count("\n") <= _MOST_LINES
 
 
 def _split(text: str) -> list[str]:

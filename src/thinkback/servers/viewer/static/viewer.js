@@ -27,7 +27,9 @@
       const made = document.createElement("template");
       made.innerHTML = html;
       for (const node of [...made.content.children]) {
-        if (node.id && byId(node.id)) continue; // it came twice
+        const there = node.id && byId(node.id);
+        if (node.dataset.again !== undefined) there?.replaceWith(node);
+        if (there || node.dataset.again !== undefined) continue; // it came twice
         const after = node.dataset.after;
         delete node.dataset.after;
         node.classList.add("added");
@@ -191,6 +193,38 @@
   });
   byId("keys-on").checked = isOn();
   byId("keys-on").addEventListener("change", (event) => localStorage.setItem("keys", event.target.checked ? "on" : "off"));
+
+  // Copying: what is pointed at, or moved to, gets a button.
+  async function copy(button, text) {
+    try {
+      await navigator.clipboard.writeText(await text());
+      button.textContent = "copied";
+    } catch {
+      button.textContent = "not copied";
+    }
+    setTimeout(() => (button.textContent = "copy"), 1600);
+  }
+
+  function offer(name, text) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "copy";
+    button.setAttribute("aria-label", name);
+    button.addEventListener("click", () => copy(button, text));
+    return button;
+  }
+
+  function offerPart(event) {
+    const part = event.target.closest?.(".part");
+    const anchor = part && one(".anchor", part);
+    if (!anchor || one(".copy", part)) return;
+    const address = `${anchor.href.replace("/commit/", "/block/")}/markdown`;
+    anchor.before(offer("Copy as Markdown", async () => (await fetch(address)).text()));
+  }
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, offerPart);
+  for (const each of document.querySelectorAll("[data-copy]"))
+    each.after(offer("Copy the command", async () => each.textContent));
 
   for (const form of document.querySelectorAll("form[data-typed]")) answer(form);
   const entries = one("#entries[data-live]");
