@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, sync_playwright
 
 import thinkback
-from scripts.viewer_log import make, make_past
+from scripts.hostile import add_hostile_sessions
+from scripts.viewer_log import add_long, make, make_past
 from thinkback.servers.viewer import sharing
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
@@ -40,6 +41,7 @@ ARGUMENTS = (
 SIZES = {"360": (360, 780), "1280": (1280, 860), "3840": (3840, 2160)}
 SCHEMES = ("light", "dark")
 FIRST_PAGE = 100_000
+HOSTILE_SESSIONS = 200
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 EVIL = "<img src=http://evil.test/x onerror=\"document.title='run'\"><script>document.title='run'</script>[x](data:1)"
 
@@ -264,6 +266,57 @@ def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     return watch.faults
 
 
+def many_hostile(browser: Browser, place: Place, state: Any) -> list[str]:
+    """So do two hundred, whatever they are made of; each page is there, and nothing pops up."""
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    watch = Watch(page, place.url)
+
+    def popped(dialog: Dialog) -> None:
+        watch.faults.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", popped)
+    began = time.monotonic()
+    for number, id in enumerate(add_hostile_sessions(place.store, HOSTILE_SESSIONS)):
+        path = f"/session/{id}"
+        page.goto(place.url + path)
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        foreign = page.locator(
+            "main :is(script, img, style, link, iframe, object, embed, form, input, base, meta, math)"
+        )
+        if page.locator("article").count() < 2 or foreign.count() or page.title() == "run":
+            watch.faults.append(f"hostile session {number} is not as it should be")
+    page.goto(place.url)
+    page.goto(f"{place.url}/?q=script")
+    print(f"{HOSTILE_SESSIONS} hostile sessions in {time.monotonic() - began:.0f} s")
+    context.close()
+    return watch.faults
+
+
+def long_ones(browser: Browser, place: Place, state: Any) -> list[str]:
+    """What long conversations take: until the first paint, and at any place of one."""
+    faults = []
+    context = browser.new_context(storage_state=state)
+    page = context.new_page()
+    paint = """new Promise(done => new PerformanceObserver(
+        list => list.getEntriesByName('first-contentful-paint').forEach(each => done(each.startTime))
+    ).observe({type: 'paint', buffered: true}))"""
+    page.goto(place.url)  # the style and the script are those of the list
+    for commits, most in ((10_000, 300), (50_000, 1_000)):
+        add_long(place.store, f"long-{commits}", commits)
+        taken = []
+        for at in ("", "?at=0", f"?at={commits // 2}", f"?at={commits - 300}", "?at=60"):
+            page.goto(f"{place.url}/session/long-{commits}{at}")
+            taken.append(page.evaluate(paint))
+        told = ", ".join(f"{each:.0f}" for each in taken)
+        print(f"{commits:,} commits: first paint after {told} ms (the first one reads the log)")
+        if max(taken[1:]) > most:
+            faults.append(f"{commits} commits take {max(taken[1:]):.0f} ms until the first paint")
+    context.close()
+    return faults
+
+
 def weight(browser: Browser, place: Place, state: Any) -> list[str]:
     """What the first page weighs, everything that is loaded for it included."""
     context = browser.new_context(storage_state=state)
@@ -455,6 +508,8 @@ CHECKS = {
     "grows": grows,
     "typed": typed,
     "changes": changes,
+    "long": long_ones,
+    "many": many_hostile,
 }
 
 

@@ -13,9 +13,10 @@ from random import Random
 import thinkback
 from thinkback.log.protocol import About
 from thinkback.log.seal import seal
-from thinkback.model.blocks import Origin, Text
+from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import (
     Draft,
+    Head,
     Message,
     Request,
     Response,
@@ -195,6 +196,28 @@ def _turns(
             yield CommitStep(f"answer {id}", tuple(drafts), time)
         state: TurnState = chance.choice(("completed",) * 9 + ("failed", "interrupted"))
         yield CommitStep(f"end {number} {turn}", (Draft("turn_ended", TurnEnded(state)),), time + 1_000)
+
+
+def add_long(store: SessionStore, name: str, commits: int) -> None:
+    """A session of about so many ``commits``: questions, each with a thought, an answer, and what it used."""
+    info = store.log.create_session(name, name, 1)
+    origin = Origin("openai-chat", "https://long.test/v1", "reasoner")
+    head = info.head
+    for number in range(0, commits // 6, 200):
+        drafts: list[Draft] = []
+        for turn in range(number, number + 200):
+            id = f"r{turn}"
+            drafts += [
+                Draft("user", Message(f"Question {turn}: what is the square of {turn}?")),
+                Draft("response", Response(origin, id=id, finish="stop", blocks=2, outcome="answered"), id),
+                block_draft(ThinkingBlock(f"{turn} times {turn}, by parts. " * 6), id, 0),
+                block_draft(Text(f"It is **{turn * turn}**."), id, 1),
+                Draft("provider_usage", Usage(100, 60, 40), id),
+                Draft("turn_ended", TurnEnded("completed")),
+            ]
+        made = seal(CommitStep(f"turns {number}", tuple(drafts), 1_000_000 + number), head)
+        store.log.append(info.id, f"turns {number}", made, head)
+        head = Head(made[-1].hash, made[-1].seq)
 
 
 if __name__ == "__main__":

@@ -13,39 +13,13 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 import thinkback
+from scripts.hostile import HOSTILE
 from tests.servers.viewer.conversations import Page, answered, asked
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.servers.viewer import code, text
 from thinkback.servers.viewer.app import application
 from thinkback.session.store import SessionStore
-
-HOSTILE = {
-    "script": "<script>alert(1)</script><img src=x onerror=alert(1)>",
-    "quote": "\"'><svg/onload=alert(1)><a href=javascript:alert(1)>x</a>",
-    "style": "<style>*{background:url(http://evil.test/x)}</style><link rel=stylesheet href=//evil.test>",
-    "markdown": "[x](javascript:alert(1)) ![y](http://evil.test/p.png) <http://evil.test> [z]: //evil.test\n\n[z]",
-    "entities": "&lt;script&gt;&#60;script&#62;&amp;lt;b&amp;gt;",
-    "template": "{{ raise }} {{ 7*7 }} {% include '/etc/passwd' %} ${7*7} #{7*7}",
-    "unseen": "a\xad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2064\ufeff\u3164b &#8238;&#x200b;&shy;&zwj;&rlm;",
-    "bidi": "abc \u202e\u2066gnirts\u2069 \u200b\u061c \ufeff\U000e0041",
-    "ansi": "\x1b[2J\x1b]8;;http://evil.test\x07link\x1b]8;;\x07\x00\x08",
-    "frame": "<iframe srcdoc='<script>1</script>'></iframe><object data=x><embed src=x><base href=//evil.test>",
-    "form": "<form action=//evil.test><input name=token autofocus onfocus=alert(1)><button>",
-    "math": "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
-    "meta": "<meta http-equiv=refresh content='0;url=//evil.test'><noscript><p title='</noscript><img src=x>'>",
-    "surrogate": "a \ud800 b \udfff",
-    "deep": "> " * 100 + "deep " + "[" * 500 + "*" * 200,
-    "ticks": "`" * 3_000 + "<b>" + "~~~\n" * 50,
-    "lists": "\n".join("  " * n + "- x" for n in range(40)),
-    "table": "| a | b |\n|:-:|--:|\n" + "| <b>x</b> | `y` |\n" * 5,
-    "json": json.dumps({"<script>": ["</pre><script>alert(1)</script>", {"a": "\u202e"}]}),
-    "nested": "[" * 5_000,
-    "numbers": "[" + "9" * 6_000 + "]",
-    "diff": "@@ -1 +1 @@\n-<b>old</b>\n+<script>new</script>\n",
-    "href": "data:text/html,<script>alert(1)</script>",
-}
-
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\U000e0041]"

@@ -10,8 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import thinkback
+from scripts.hostile import HOSTILE
 from tests.servers.viewer.conversations import Page, answered, asked
-from tests.servers.viewer.test_hostile import HOSTILE, UNSEEN
+from tests.servers.viewer.test_hostile import UNSEEN
 from thinkback.log.protocol import About, Store
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Commit

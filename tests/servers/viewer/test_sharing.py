@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import thinkback
+from scripts.hostile import HOSTILE
 from tests.servers.viewer.conversations import TAGS, Page, answered, asked
-from tests.servers.viewer.test_hostile import HOSTILE, UNSEEN
+from tests.servers.viewer.test_hostile import UNSEEN
 from tests.stores.samples import put
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown

@@ -10,8 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import thinkback
+from scripts.hostile import HOSTILE
 from tests.servers.viewer.conversations import TAGS, Page, answered, asked
-from tests.servers.viewer.test_hostile import HOSTILE, UNSEEN
+from tests.servers.viewer.test_hostile import UNSEEN
 from tests.stores.samples import put
 from thinkback.drive.leases import Holder
 from thinkback.model.blocks import Text, ThinkingBlock
