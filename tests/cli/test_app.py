@@ -123,6 +123,7 @@ def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     assert 2 == done.code
     assert "No such command 'wyh'. Did you mean why?" in done.err
     assert "No such command 'zzz'.\n" in command("zzz").err
+    assert "thinkback run 'what is 2+2'" in command("what is 2+2").err
 
 
 @pytest.mark.parametrize(("line", "code"), [("sessions >&-", 0), ("run - <&-", 2), ("log >&- 2>&- <&-", 2)])

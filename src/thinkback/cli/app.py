@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
@@ -107,6 +108,8 @@ class Commands(click.Group):
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
+            if " " in args[0].strip():
+                ctx.fail(f"No such command '{args[0]}'. To ask a model: thinkback run {shlex.quote(args[0])}")
             close = difflib.get_close_matches(args[0], COMMANDS)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {' or '.join(close)}?" if close else ""))
         return super().resolve_command(ctx, args)

@@ -162,7 +162,7 @@ def _keep(endpoint: Endpoint, model: str, key: str) -> None:
     names = (endpoint.id, *(f"{endpoint.id}-{at}" for at in range(2, len(taken) + 3)))
     name = next(name for name in names if name not in taken)
     if key:
-        terminal.note(f"{endpoint.auth.env[0]} is kept in {keys.keep(endpoint.auth.env[0], key)}")
+        terminal.note(f"{endpoint.auth.env[0]} is kept in {keys.keep(endpoint.auth.env[0], key)}, not tried yet")
     file = files.write(name, Profile("model", endpoint.id, model))
     files.make_default([name])
     terminal.note(f"the default from here on: profile {name}, in {file}")

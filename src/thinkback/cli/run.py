@@ -168,6 +168,12 @@ def _ask(
                         if as_json
                         else _stream(session, text, options)
                     )
+                except KeyboardInterrupt:
+                    if session.log(kinds=("request", "response")):
+                        terminal.note(
+                            f"{hints.command('run', 'MESSAGE', session=session.name)} goes on with this session"
+                        )
+                    raise
                 except ThinkbackError as error:
                     sent = session.log(kinds=("response",) if not name else ("request", "response"))
                     if known is not None or isinstance(error, ProviderError) or sent:

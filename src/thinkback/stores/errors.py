@@ -140,7 +140,7 @@ def branch_taken(name: str, session: str) -> StoreError:
     return StoreError(
         f"the session has a branch {name!r} already",
         details={"session": session, "branch": name},
-        next_actions=("take another name, or delete that branch first",),
+        next_actions=(f"take another name, or switch to that branch: `thinkback switch {name}`",),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -82,10 +83,15 @@ def test_what_the_program_forgets_goes_back_and_no_other_byte_changes(log: Path)
 
 
 def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
-    """Hosts, paths and methods; the very request, and ``why`` says so. ``strict`` refuses the host alone."""
+    """Hosts, paths and methods; the very request, and ``why`` says so. An unknown host is warned of once; ``strict``
+    refuses the host alone.
+    """
     provider = Provider(says(200, b"[1 ]", etag="x"))
     with thinkback.http_client(log, transport=provider) as client:
-        for url in ("https://models.invalid/v1/chat/completions", "https://api.moonshot.ai/v1/embeddings"):
+        unknown = "https://models.invalid/v1/chat/completions"
+        with pytest.warns(RuntimeWarning, match=r"not recorded: no endpoint is known at models\.invalid"):
+            client.post(unknown, content=b"{not json", headers=HEADERS)
+        for url in (unknown, "https://api.moonshot.ai/v1/embeddings"):
             response = client.post(url, content=b"{not json", headers=HEADERS)
             assert (b"[1 ]", "x") == (response.read(), response.headers["etag"])
         assert "no response" not in thinkback.why().reason
@@ -94,7 +100,7 @@ def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
         twice = b'{"model": "kimi-k2-thinking", "messages": [{"role": "user", "content": "a", "content": "b"}]}'
         assert b"[1 ]" == client.post(URL, content=twice).read()
         assert "stands twice" in thinkback.why().reason
-    assert [b"{not json", b"{not json", b"", twice] == [request.content for request in provider.asked]
+    assert [*[b"{not json"] * 3, b"", twice] == [request.content for request in provider.asked]
     assert not log.exists()
     with (
         thinkback.http_client(log, transport=provider, strict=True) as client,
@@ -384,3 +390,22 @@ def test_a_signature_that_the_provider_does_not_give_is_no_obstacle(log: Path, r
         message = ask(model="deepseek-v4-pro", max_tokens=4000, messages=[{"role": "user", "content": "Hello."}])
         thoughts = [block.signature for block in message.content if block.type == "thinking"]
     assert [True] == [bool(signature) for signature in thoughts]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_event_loops_in_turn_have_connections_of_their_own(log: Path, referee: Referee) -> None:
+    """A program that runs one after the other has one client; what it kept open for the first is of no use then."""
+    client = thinkback.async_http_client(log, endpoint="deepseek")
+    place = referee.base_url("deepseek")
+    sdk = openai.AsyncOpenAI(base_url=place, api_key=KEY, http_client=client, max_retries=0)
+
+    async def answer() -> str | None:
+        said = await sdk.chat.completions.create(
+            model="deepseek-v4-pro", messages=[{"role": "user", "content": "And?"}]
+        )
+        return said.choices[0].message.content
+
+    assert all(asyncio.run(answer()) for _ in range(3))
+    asyncio.run(client.aclose())
+    gc.collect()  # sockets of loops that are over warn here, not in another test
+    assert 3 == len(recorded(log))

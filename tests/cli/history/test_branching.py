@@ -155,3 +155,11 @@ def test_a_difference_shows_reasoning_apart(notes: Command) -> None:
     assert "\x1b[2;36m+ Think twice." in notes.on_terminal("diff", "main").out
     assert {"added", "changed"} == {change["what"] for change in notes("diff", "main", "--json").json["changes"]}
     assert json.loads(notes("diff", "main", "--json").out)["ahead"] == 2
+
+
+def test_a_branch_that_is_there_is_gone_to_and_not_deleted(notes: Command) -> None:
+    """Who names it again wants to be there."""
+    told = notes("branch", "main", "--switch")
+
+    assert 2 == told.code
+    assert "--session notes main` goes to it" in told.err

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 import thinkback
 from thinkback import Media, Priority
 from thinkback.model.blocks import Text
-from thinkback.model.commits import Message
+from thinkback.model.commits import Message, TurnEnded
 from thinkback.session.session import Session
+from thinkback.session.transcripts.printing import pprint
 from thinkback.session.transcripts.wording import first_words
 
 
@@ -88,3 +90,22 @@ def test_an_unknown_style_is_refused(session: Session) -> None:
     """With those that there are."""
     with pytest.raises(ValueError, match="styles are chat, table, compact"):
         printed(session, "loud", io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (TurnEnded("interrupted"), "(interrupted)"),
+        (TurnEnded("timed_out", "first_byte"), "(timed out: first_byte)"),
+        (TurnEnded("completed"), ""),
+    ],
+)
+def test_a_turn_that_was_cut_short_is_marked_where_it_ends(session: Session, end: TurnEnded, said: str) -> None:
+    """Else a thought in pieces would look like a damaged log."""
+    last = session.log()[-1]
+    ended = msgspec.structs.replace(last, kind="turn_ended", value=end, hash="0" * 64)
+    plain, shown = io.StringIO(), io.StringIO()
+    pprint([last], "chat", plain)
+    pprint([last, ended], "chat", shown)
+
+    assert said == shown.getvalue().removeprefix(plain.getvalue()).strip()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 from urllib.request import getproxies
+from weakref import WeakKeyDictionary
 
 import httpx2
 
@@ -38,6 +40,7 @@ from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import usual_context
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.log.protocol import Durability
+from thinkback.session.ids import outside
 from thinkback.session.store import SessionStore
 
 # As the SDKs have it for clients of their own.
@@ -68,6 +71,7 @@ class _Options:
         if endpoint:
             book.endpoint(endpoint)
         self.apis = Apis(book, endpoint, anywhere=bool(route))
+        self._warned: set[str] = set()
 
     def passage(self, request: httpx2.Request) -> Passage | None:
         """The way of ``request``; ``None`` where it passes as it is."""
@@ -78,6 +82,9 @@ class _Options:
                 raise NotFoundError(
                     api.why, next_actions=("give endpoint=; `thinkback endpoints` lists them", "or leave strict=True")
                 )
+            if api.unnamed and api.why not in self._warned:
+                self._warned.add(api.why)
+                warnings.warn(f"thinkback: requests are not recorded: {api.why}", RuntimeWarning, stacklevel=outside())
             self._passes(api.why)
             return None
         if not isinstance(request.stream, httpx2.ByteStream) or "content-encoding" in request.headers:
@@ -283,7 +290,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         durability: Durability = "full",
         on_log_error: OnLogError = "warn",
     ) -> None:
-        inner = httpx2.AsyncHTTPTransport(verify=_context(), limits=_LIMITS) if inner is None else inner
+        inner = _ByLoop(_own_connections) if inner is None else inner
         hint = ": use thinkback.Transport" if isinstance(inner, httpx2.BaseTransport) else ""
         _checked(inner, httpx2.AsyncBaseTransport, (AsyncTransport,), hint)
         self._inner = inner
@@ -477,7 +484,8 @@ def async_http_client(
 ) -> httpx2.AsyncClient:
     """The same for asyncio: ``openai.AsyncOpenAI(http_client=thinkback.async_http_client("chats.db"))``."""
     below = _below(options, transport)
-    inner = transport if transport is not None else _AsyncByClient(below) if below or getproxies() else None
+    own = _ByLoop(lambda: _AsyncByClient(below)) if below or getproxies() else None
+    inner = transport if transport is not None else own
     made = AsyncTransport(
         log,
         inner,
@@ -501,6 +509,31 @@ def _below(options: dict[str, Any], transport: object) -> dict[str, Any]:
 
 def _context() -> Any:
     return usual_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+def _own_connections() -> httpx2.AsyncBaseTransport:
+    return httpx2.AsyncHTTPTransport(verify=_context(), limits=_LIMITS)
+
+
+class _ByLoop(httpx2.AsyncBaseTransport):
+    """Connections for each event loop: those of one are of no use in another, where a program runs several in turn."""
+
+    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport]) -> None:
+        self._make = make
+        self._of: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncBaseTransport] = WeakKeyDictionary()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        loop = asyncio.get_running_loop()
+        found = self._of.get(loop)
+        if found is None:
+            found = self._of[loop] = self._make()
+        return await found.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Those of this loop; who ends a loop has let go of its own."""
+        found = self._of.pop(asyncio.get_running_loop(), None)
+        if found is not None:
+            await found.aclose()
 
 
 class _ByClient(httpx2.BaseTransport):

@@ -50,6 +50,11 @@ def branch_command(
         if name and delete:
             branches.delete(name, force=force)
         elif name:
+            if any(branch.name == name for branch in branches.list()):
+                raise click.UsageError(
+                    f"{found.name} has a branch {name} already: "
+                    f"{hints.command('switch', name, session=found.name)} goes to it"
+                )
             branches.branch(name, at, switch=switch)
         listed, current = branches.list(), branches.current
     if as_json:

@@ -222,7 +222,10 @@ class Branches:
             raise BranchError(f"{name} is the current branch", next_actions=("switch to another one first",))
         head = next((branch.head for branch in self.list() if branch.name == name), None)
         if head is None:
-            raise NotFoundError(f"there is no branch {name!r}", next_actions=("session.branches.list() has them",))
+            raise NotFoundError(
+                f"there is no branch {name!r}",
+                next_actions=("`thinkback branch` lists them (in a program session.branches.list())",),
+            )
         if not force:
             others = (other for other in branches(self._log, conversation.info) if other != (self._id, name))
             if not any(has(self._log, *other, head) for other in others):

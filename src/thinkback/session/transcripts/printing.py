@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO, TypeAlias
 
 from thinkback.model.blocks import ThinkingBlock, ToolCall
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, TurnEnded
 from thinkback.model.curation import Curation, curate
 from thinkback.session.transcripts import ink
 from thinkback.session.transcripts.endings import endings
@@ -21,6 +21,7 @@ _ITALIC: tuple[Style, ...] = ("dim", "cyan", "italic")
 _SAID = frozenset(
     {"system", "user", "assistant", "reasoning", "tool_call", "tool_result", "media", "content", "branch_summary"}
 )
+_WHOLE = ("completed", "capped")
 _LABELS = {"tool_call": "call", "tool_result": "result", "branch_summary": "summary", "content": "content"}
 _CALLED: tuple[Style, ...] = ("bold", "cyan")
 _COLOURS: dict[str, tuple[Style, ...]] = {
@@ -56,6 +57,11 @@ def _chat(commits: Sequence[Commit], every: Sequence[Commit]) -> Iterator[Line]:
     for commit in commits:
         if commit.kind in _SAID and not commit.edit:
             yield from _message(commit, curation)
+        if isinstance(commit.value, TurnEnded) and commit.value.state not in _WHOLE:
+            said = commit.value.state.replace("_", " ")
+            behind = f": {commit.value.reason}" if commit.value.reason not in ("", said) else ""
+            yield from ((line, ("dim",)) for line in ink.wrap(f"({said}{behind})").splitlines())
+            yield "", ()
         if commit.hash in told:
             yield from ((line, ("dim",)) for line in ink.wrap(f"({told[commit.hash]})").splitlines())
             yield "", ()

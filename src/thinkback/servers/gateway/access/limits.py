@@ -154,7 +154,7 @@ def _take(gate: _Gate, per_minute: int, now: float) -> None:
 
 
 def _too_many(per_minute: int, again: float) -> Refused:
-    told = f"this key may begin {per_minute} requests per minute"
+    told = f"this key may begin {per_minute} {'request' if per_minute == 1 else 'requests'} per minute"
     return Refused(429, "too_many_per_minute", told, retry_after=again)
 
 
