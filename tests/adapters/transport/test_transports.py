@@ -395,17 +395,20 @@ def test_a_signature_that_the_provider_does_not_give_is_no_obstacle(log: Path, r
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_event_loops_in_turn_have_connections_of_their_own(log: Path, referee: Referee) -> None:
     """A program that runs one after the other has one client; what it kept open for the first is of no use then."""
-    client = thinkback.async_http_client(log, endpoint="deepseek")
-    place = referee.base_url("deepseek")
-    sdk = openai.AsyncOpenAI(base_url=place, api_key=KEY, http_client=client, max_retries=0)
 
-    async def answer() -> str | None:
-        said = await sdk.chat.completions.create(
-            model="deepseek-v4-pro", messages=[{"role": "user", "content": "And?"}]
-        )
-        return said.choices[0].message.content
+    def run() -> None:
+        client = thinkback.async_http_client(log, endpoint="deepseek")
+        place = referee.base_url("deepseek")
+        sdk = openai.AsyncOpenAI(base_url=place, api_key=KEY, http_client=client, max_retries=0)
 
-    assert all(asyncio.run(answer()) for _ in range(3))
-    asyncio.run(client.aclose())
+        async def answer() -> str | None:
+            asked: Any = [{"role": "user", "content": "And?"}]
+            said = await sdk.chat.completions.create(model="deepseek-v4-pro", messages=asked)
+            return said.choices[0].message.content
+
+        assert all(asyncio.run(answer()) for _ in range(3))
+        asyncio.run(client.aclose())
+
+    run()
     gc.collect()  # sockets of loops that are over warn here, not in another test
     assert 3 == len(recorded(log))
