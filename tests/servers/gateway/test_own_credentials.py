@@ -348,7 +348,7 @@ def test_a_minute_that_is_shared_is_counted_before_the_body(house: House) -> Non
     with house.gateway.connect() as connection:
         head = f"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-api-key: {house.slow}\r\ncontent-length: 9\r\n\r\n"
         connection.sendall(head.encode())
-        assert b"429" == read_until(connection, b"requests per minute").split()[1]
+        assert b"429" == read_until(connection, b"1 request per minute").split()[1]
 
 
 def test_a_credential_stays_where_it_was_granted_for_while_the_configuration_changes(tmp_path: Path) -> None:
