@@ -16,6 +16,7 @@ from thinkback.proxy import presentation
 from thinkback.proxy.client_state import UNSIGNED, Keeper
 from thinkback.proxy.request_view import View
 from thinkback.turn.plan import Plan
+from thinkback.wire.framing import guess_framing
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, Shown, counted_as
@@ -40,8 +41,11 @@ class Relay:
         self._streams = view.facts.streams
         self._hides_counts = view.facts.hides_counts
         self._hides_report = bool(shape.reports) and shape.reports not in view.request.params
-        # A stream can be passed on as it is only where the client expects one.
-        self._passes = presentation.is_native(view, plan) and is_stream == self._streams
+        self._verbatim, self._kind = view.received.verbatim, content_type
+        # A stream can be passed on as it is only where the client expects one, or takes whatever comes.
+        self._passes = presentation.is_native(view, plan) and (self._verbatim or is_stream == self._streams)
+        # What comes, as far as it passes: events, or a document; ``None`` before its beginning tells.
+        self._is_events = None if self._verbatim else self._streams
         secrets = [] if plan.course.credentials.are_the_askers else plan.secrets()
         self._secrets = [secret.encode() for secret in secrets]
         signs = self._passes and shape.signing is not None
@@ -61,7 +65,9 @@ class Relay:
         """
         if not self._passes:
             return b""
-        if not self._streams or self._held:
+        if self._is_events is None:
+            self._is_events = guess_framing(self._kind, data) == "sse"
+        if not self._is_events or self._held:
             self._held.append(data)
             return b""
         whole = self._rest.take(data)
@@ -89,13 +95,14 @@ class Relay:
 
     def end(self, result: ReadResult) -> bytes:
         """The rest of a response that is stored; all of it, of a document."""
-        if self._passes and not self._streams:
+        if self._passes and not self._is_events:
             document = self._clean(b"".join(self._held))
             document = document if self._hiding is None else self._hiding.document(document)
             document = self._kept(self._asked_for(document))
             return document if self._signing is None else self._signing.document(document)
         if self._passes:
-            return self._sealed(self._closed(self._clean(b"".join((*self._held, self._rest.left)))))
+            rest = self._clean(b"".join((*self._held, self._rest.left)))
+            return self._sealed(rest if self._verbatim else self._closed(rest))
         counted = counted_as(result, self._plan.target.rule.reasoning_tokens)
         if self._writer is not None:
             return self._behind_opening(self._writer.end(counted))

@@ -78,6 +78,8 @@ class SessionStore:
     ) -> None:
         self.log = log
         self.tenant = tenant
+        # Who opened it: a process that is forked from that one cannot use its connections.
+        self.process = os.getpid()
         # Its path or address, and its own file, where it is one.
         self.place = ""
         self.file = ""

@@ -210,6 +210,23 @@ def test_what_cannot_be_understood_goes_on_to_its_end(log: Path) -> None:
         assert b"".join(half) == ask(client)
 
 
+def comes_as(headers: dict[str, str], pieces: tuple[bytes, ...]) -> httpx2.Response:
+    """A response of these pieces."""
+    return httpx2.Response(200, headers=headers, stream=Body(pieces))
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/octet-stream", "text/event-stream"])
+def test_what_comes_in_another_form_than_was_asked_for_stays_as_it_came(log: Path, kind: str) -> None:
+    """A stream under another content type, or without its end; a document for a stream, a stream for a document."""
+    headers = {"content-type": kind}
+    for pieces in (ANSWER, ANSWER[:-1], (WHOLE,), (WHOLE[:9], WHOLE[9:])):
+        provider = Provider(partial(comes_as, headers, pieces))
+        with thinkback.http_client(log, transport=provider) as client:
+            for number, streams in enumerate((True, False)):
+                assert b"".join(pieces) == ask(client, f"Why {number}, {len(pieces)}?", stream=streams)
+                assert thinkback.why().recorded
+
+
 def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path) -> None:
     """Asyncio: a task that is cancelled while its provider is silent, beside one that is answered."""
     provider = Provider(streams(ANSWER[0], None), streams())

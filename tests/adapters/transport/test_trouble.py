@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ import pytest
 import thinkback
 from tests.adapters.transport.provider import HEADERS, SSE, URL, WHOLE, Body, Provider, question, says, streams
 from tests.proxy.playbook import ANSWER, chunk
+from thinkback import stores
 from thinkback.adapters.transport import journal as journals
 from thinkback.adapters.transport.journal import Journal
 from thinkback.errors import IdTakenError, NotFoundError, StoreError
@@ -123,41 +128,104 @@ def test_an_attempt_at_another_host_is_another_attempt(log: Path) -> None:
     assert 2 == kinds(log).count("request")
 
 
-def test_a_stream_that_is_dropped_unclosed_is_recorded(log: Path) -> None:
-    """And the provider's connection is given back."""
+def drop(client: httpx2.Client, *said: str, begun: bool) -> None:
+    """Let go of a stream that only the collector finds."""
+    request = client.build_request("POST", URL, content=question(*said), headers=HEADERS)
+    response: Any = client.send(request, stream=True)
+    response.pieces, response.itself = response.iter_bytes(), response
+    if begun:
+        next(response.pieces)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("by", ["why", "request", "close"])
+def test_a_stream_that_is_dropped_unclosed_is_recorded(log: Path, begun: bool, by: str) -> None:
+    """Also one that was never begun. Nothing is done where it is collected, which may be inside any lock; the next
+    thing that the program does here records it.
+    """
     body = Watched((ANSWER[0], *ANSWER))
-    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body), streams())
     with thinkback.http_client(log, transport=provider) as client:
+        drop(client, begun=begun)
+        journal: Journal = client._transport._options.office.journal  # type: ignore[attr-defined]
+        opened = journal._log()
+
+        def collect() -> None:
+            with journals._process.lock, opened.lock:
+                gc.collect()
+
+        collector = threading.Thread(target=collect, daemon=True)
+        collector.start()
+        collector.join(10)
+        assert (False, False) == (collector.is_alive(), body.is_closed)
+        if by == "why":
+            assert thinkback.why().recorded is begun  # what brought nothing is held for its repetition
+        elif by == "request":
+            ask(client, "Other?")
+        assert body.is_closed is (by != "close")
+    assert body.is_closed
+    assert "turn_ended" in kinds(log)
+
+
+def test_what_is_said_of_a_dropped_stream_is_not_said_of_a_later_request(log: Path) -> None:
+    """It is recorded when the program asks why."""
+    with thinkback.http_client(log, transport=Provider(streams())) as client:
         response = client.send(client.build_request("POST", URL, content=question(), headers=HEADERS), stream=True)
-        pieces = response.iter_bytes()
-        next(pieces)
-        del response, pieces
+        ask(client, "Other?")
+        said = thinkback.why().response
+        del response
         gc.collect()
-        assert body.is_closed
-        assert "turn_ended" in kinds(log)
+        assert said == thinkback.why().response != ""
+    assert 2 == kinds(log).count("turn_ended")
 
 
-def test_a_stream_that_a_task_drops_unclosed_is_recorded(log: Path) -> None:
-    """As without asyncio."""
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("by", ["close", "why"])
+def test_a_stream_that_a_task_drops_unclosed_is_recorded(log: Path, begun: bool, by: str) -> None:
+    """As without asyncio, by its own event loop; once that is closed, by whoever comes."""
     body = Watched((ANSWER[0], None))
     provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+    client = thinkback.async_http_client(log, transport=provider)
 
     async def run() -> None:
-        async with thinkback.async_http_client(log, transport=provider) as client:
-            request = client.build_request("POST", URL, content=question(), headers=HEADERS)
-            response = await client.send(request, stream=True)
-            pieces = response.aiter_bytes()
-            await anext(pieces)
-            del response, pieces
-            for _ in range(200):
-                gc.collect()
-                await asyncio.sleep(0.01)
-                if body.is_closed:
-                    break
-            assert body.is_closed
+        response = await client.send(
+            client.build_request("POST", URL, content=question(), headers=HEADERS), stream=True
+        )
+        if begun:
+            await anext(response.aiter_bytes())
+        del response
+        gc.collect()
+        if by == "close":
+            await client.aclose()
+            assert body.is_closed or begun  # asyncio closes a generator in its own time
 
     asyncio.run(run())
+    assert thinkback.why().recorded is begun
+    asyncio.run(client.aclose())
     assert "turn_ended" in kinds(log)
+
+
+def test_streams_that_a_program_leaves_open_are_recorded_at_its_end(tmp_path: Path) -> None:
+    """One that was dropped and one that is held, without asyncio and in a loop that is closed."""
+    code = """
+import asyncio, sys
+from tests.adapters.transport.test_trouble import *
+held = []
+body = streams(ANSWER[0], *ANSWER)
+client = thinkback.http_client(sys.argv[1], transport=Provider(body))
+drop(client, "First?", begun=False)
+held.append(client.send(client.build_request("POST", URL, content=question("Second?"), headers=HEADERS), stream=True))
+next(held[0].iter_bytes(1))
+other = thinkback.async_http_client(sys.argv[2], transport=Provider(body))
+async def run():
+    request = other.build_request("POST", URL, content=question(), headers=HEADERS)
+    held.append(await other.send(request, stream=True))
+asyncio.run(run())
+"""
+    logs = tmp_path / "a.db", tmp_path / "b.db"
+    done = subprocess.run([sys.executable, "-c", code, *logs], capture_output=True, text=True, timeout=60, check=False)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert [2, 1] == [kinds(log).count("turn_ended") for log in logs]
 
 
 def test_a_response_whose_flow_fails_is_hung_up(log: Path) -> None:
@@ -207,7 +275,6 @@ def test_a_cancellation_is_not_lost_where_the_log_fails(log: Path, monkeypatch: 
 
 def test_a_look_up_is_not_waited_for_by_who_is_cancelled(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It changes nothing; only what is stored is."""
-    import threading
     import time
 
     go_on = threading.Event()
@@ -245,7 +312,6 @@ def test_a_look_up_is_not_waited_for_by_who_is_cancelled(log: Path, monkeypatch:
 
 def test_the_programs_own_threads_are_left_alone(log: Path) -> None:
     """All those of its loop wait for something of its own."""
-    import threading
 
     async def run() -> bytes:
         loop, go_on = asyncio.get_running_loop(), threading.Event()
@@ -262,23 +328,53 @@ def test_the_programs_own_threads_are_left_alone(log: Path) -> None:
     assert b"".join(ANSWER) == asyncio.run(run())
 
 
+def in_child(work: Callable[[], object]) -> str:
+    """What a forked process says of ``work``."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            said = "used"
+        except BaseException as error:
+            said = str(error)
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as found:
+        return found.read()
+
+
 def test_a_store_that_the_parent_opened_is_not_used_in_a_forked_process(log: Path) -> None:
-    """Said as PostgreSQL says it; the parent goes on."""
+    """Said as PostgreSQL says it, also where the child is the first to use it; the parent goes on."""
     with thinkback.open(log) as store:
         journal = Journal(store, on_error="raise")
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                journal._tried(journal._log, None)
-                said = "used"
-            except BaseException as error:
-                said = str(error)
-            os.write(writing, said.encode())
-            os._exit(0)
-        os.close(writing)
-        os.waitpid(child, 0)
-        with os.fdopen(reading) as found:
-            assert "opened before this process was forked" in found.read()
+        for work in (partial(journal._tried, journal._log, None), partial(Journal, store)):
+            assert "opened before this process was forked" in in_child(work)
         assert store.log is journal._log().store
+        journal.close()
+
+
+def test_a_log_that_is_slow_to_open_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each path is opened for itself, and by one thread."""
+    slow, go_on, opened = str(tmp_path / "slow.db"), threading.Event(), []
+
+    def open_store(path: str, durability: Any) -> Any:
+        opened.append(path)
+        if path == slow:
+            go_on.wait(10)
+        return stores.open_store(path, durability)
+
+    monkeypatch.setattr(journals, "open_store", open_store)
+    logs = [Journal(slow), Journal(slow), Journal(tmp_path / "other.db")]
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(journal._log) for journal in logs]
+        try:
+            assert waiting[2].result(5).users == 1
+        finally:
+            go_on.set()
+        assert waiting[0].result() is waiting[1].result()
+    assert [slow] == [path for path in opened if path == slow]
+    for journal in logs:
         journal.close()

@@ -17,8 +17,10 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
+from thinkback.adapters.transport import dropped
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
@@ -85,14 +87,41 @@ class _Open:
                 self.store.close()
 
 
-class _Process(NamedTuple):
-    """The logs that are open in this process, by place."""
+class _Process:
+    """The logs that are open in this process, by place. ``lock`` is of the table alone: opening one log, which may take
+    its time, keeps out only who wants that one.
+    """
 
-    lock: threading.Lock
-    open: dict[str, _Open]
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.open: dict[str, _Open] = {}
+        self._opening: WeakValueDictionary[str, _Door] = WeakValueDictionary()
+
+    def use(self, place: str, make: Callable[[], _Open]) -> _Open:
+        """The log at ``place`` for one more transport, opened by ``make`` where it is not open."""
+        with self.lock:
+            door = self._opening.setdefault(place, _Door())
+        with door.lock:
+            with self.lock:
+                found = self.open.get(place)
+                if found is not None:
+                    found.users += 1
+                    return found
+            made = make()
+            made.users = 1
+            with self.lock:
+                self.open[place] = made
+            return made
 
 
-_process = _Process(threading.Lock(), {})
+class _Door:
+    """Who has its lock opens a log."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_process = _Process()
 _parents: list[_Process] = []
 """Those of the processes that this one was forked from: closing one would take its locks from the parent."""
 
@@ -100,10 +129,11 @@ _parents: list[_Process] = []
 def _forked() -> None:
     global _process
     _parents.append(_process)
-    _process = _Process(threading.Lock(), {})
+    _process = _Process()
 
 
 def _ended() -> None:
+    dropped.record_all()
     for log in list(_process.open.values()):
         try:
             log.flush(float("inf"))
@@ -124,6 +154,15 @@ os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
 
 
+def _refuse_parents(store: SessionStore) -> None:
+    """Raise ``StoreError`` for a store that another process opened, which this one was forked from."""
+    if store.process != os.getpid():
+        raise StoreError(
+            "the log was opened before this process was forked from another",
+            next_actions=("open it again in each process: two processes cannot share connections",),
+        )
+
+
 class Journal:
     """The log of one transport: a path or address, or a store that the program has open already."""
 
@@ -132,6 +171,7 @@ class Journal:
     ) -> None:
         self._given = log if isinstance(log, SessionStore) else None
         if self._given is not None:
+            _refuse_parents(self._given)
             self._given.log.count()  # a closed one says so at once
         path = "" if isinstance(log, SessionStore) else os.fspath(log)
         is_file = path and path != ":memory:" and not path.startswith(SERVER)
@@ -142,7 +182,6 @@ class Journal:
         else:  # a number is of one transport for good; an address in memory is given to the next one
             self._place = f"{path}#{next(_numbers)}"
             weakref.finalize(self, _dropped, self._place).atexit = False
-        self._process = os.getpid()
         self._path = self._place if is_file else path
         self.shown = path if is_file else "the log"
         self._durability, self._on_error = durability, on_error
@@ -262,23 +301,14 @@ class Journal:
         used = self._current()
         if used is not None:
             return used
-        with _process.lock:
-            found = _process.open.get(self._place)
-            if found is None:
-                self._refuse_parents()
-                store = self._given.log if self._given is not None else open_store(self._path, self._durability)
-                found = _Open(self.shown, store, self._durability, is_ours=self._given is None)
-                _process.open[self._place] = found
-            found.users += 1
-            self._used = found
-        return found
+        self._used = _process.use(self._place, self._opened)
+        return self._used
 
-    def _refuse_parents(self) -> None:
-        if self._given is not None and self._process != os.getpid():
-            raise StoreError(
-                "the log was opened before this process was forked from another",
-                next_actions=("open it again in each process: two processes cannot share connections",),
-            )
+    def _opened(self) -> _Open:
+        if self._given is not None:
+            _refuse_parents(self._given)
+        store = self._given.log if self._given is not None else open_store(self._path, self._durability)
+        return _Open(self.shown, store, self._durability, is_ours=self._given is None)
 
     def _tried(self, work: Callable[[], T], instead: type[Exception] | None) -> T | None:
         """What ``work`` gives. Where the log is in trouble: ``instead`` is raised, or it is ``None``."""

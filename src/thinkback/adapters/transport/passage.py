@@ -212,6 +212,7 @@ class Passage:
         self._network: Exception | None = None
         self._log_error: StoreError | None = None
         self._stored = 0
+        self._told: telling.Why | None = None
         self.answered_at = 0.0
 
     # -- the flow --------------------------------------------------------------------------------------------------
@@ -301,7 +302,10 @@ class Passage:
         place = api.base_url if office.route is None else "/".join(office.route)
         client = Client(place, "program", alone=True)
         received = Received(
-            api.front, self._body, headers, client, api.model, api.streams, origin=origin, beginning=beginning
+            *(api.front, self._body, headers, client, api.model, api.streams),
+            origin=origin,
+            beginning=beginning,
+            verbatim=self._is_own,
         )
         rests = office.journal.rests
         return Exchange(received, None, MOST, now(), random.random(), degraded=False, rests=rests, retries=0)
@@ -469,7 +473,7 @@ class Passage:
         command = self._on(events.Interrupt("client_gone"))
         while command is not None:
             command = self._on((yield from self._performed(command)))
-        self._tell("")
+        self._tell("", is_late=True)
 
     def _ended(self, end: events.End) -> Flow:
         """The last piece, once everything is done: a program does not read what stands behind it."""
@@ -548,25 +552,24 @@ class Passage:
             self._office.journal.warn(f"a request could not be followed ({reason}); it goes as it was written")
         return _Bypassed(reason)
 
-    def _tell(self, bypassed: str) -> None:
-        if bypassed:
-            telling.told(self._last, telling.Why(False, bypassed))
-            return
+    def _tell(self, bypassed: str, *, is_late: bool = False) -> None:
+        said = telling.Why(False, bypassed) if bypassed else self._why()
+        telling.told(self._last, said, self._told if is_late else None)
+        self._told = said
+
+    def _why(self) -> telling.Why:
         report, headers = self._exchange.report(), self._headers
         is_recorded = self._stored > 0 and not report.degraded
-        telling.told(
-            self._last,
-            telling.Why(
-                recorded=is_recorded,
-                reason="" if is_recorded else _reason(report),
-                session=report.session,
-                response=report.response,
-                model=report.upstream or report.model,
-                sent=report.attempts,
-                reattached=report.reattach,
-                left_out=headers.get("thinkback-left-out", ""),
-                plan=self._plan,
-            ),
+        return telling.Why(
+            recorded=is_recorded,
+            reason="" if is_recorded else _reason(report),
+            session=report.session,
+            response=report.response,
+            model=report.upstream or report.model,
+            sent=report.attempts,
+            reattached=report.reattach,
+            left_out=headers.get("thinkback-left-out", ""),
+            plan=self._plan,
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from thinkback.adapters.transport import dropped
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.model.target import Decisions
 
@@ -108,6 +109,7 @@ def why() -> Why:
 
     Raises ``NotFoundError`` where there was none.
     """
+    dropped.record()
     found = _LAST.get().why
     if found is None:
         raise NotFoundError(
@@ -122,9 +124,13 @@ def named() -> str:
     return _NAMED.get()
 
 
-def told(last: _Last, said: Why) -> None:
-    """Note what became of a request, which was made while ``last`` was this context's."""
-    last.why = _EVERYWHERE.why = said
+def told(last: _Last, said: Why, instead_of: Why | None = None) -> None:
+    """Note what became of a request, which was made while ``last`` was this context's; ``instead_of`` what was noted of
+    it before, where that is given: of a later request more was said since.
+    """
+    for each in (last, _EVERYWHERE):
+        if instead_of is None or each.why is instead_of:
+            each.why = said
 
 
 def listening() -> _Last:

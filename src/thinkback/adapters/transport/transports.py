@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
 import httpx2
 
-from thinkback.adapters.transport import telling
+from thinkback.adapters.transport import dropped, telling
 from thinkback.adapters.transport.journal import Journal, OnLogError
 from thinkback.adapters.transport.passage import (
     Begin,
@@ -147,6 +149,7 @@ class Transport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response to ``request``."""
+        dropped.record()
         passage = self._options.passage(request)
         if passage is None:
             return self._inner.handle_request(request)
@@ -161,8 +164,29 @@ class Transport(httpx2.BaseTransport):
 
     def close(self) -> None:
         """Let go of the log, and close ``inner``."""
+        dropped.record()
         self._options.office.journal.close()
         self._inner.close()
+
+
+def _leave(flow: Flow, perform: Callable[[Need], Any]) -> None:
+    """End ``flow``, whose program reads no more."""
+    try:
+        need = flow.throw(Gone())
+        while True:
+            try:
+                found = None if isinstance(need, Begin | Out | Untouched) else perform(need)
+            except Exception as error:
+                need = flow.throw(error)
+            else:
+                need = flow.send(found)
+    except (StopIteration, Gone):
+        return
+
+
+def _without_connection(need: Need) -> Any:
+    """Perform what needs no event loop: that of the connection is gone."""
+    return need.work() if isinstance(need, Do) else None
 
 
 class _Performer:
@@ -172,7 +196,7 @@ class _Performer:
         self._inner, self._flow = inner, flow
         self._response: httpx2.Response | None = None
         self._pieces: Iterator[bytes] = iter(())
-        self._is_over = False
+        self._claim, self._responses = threading.Lock(), dropped.responses()
 
     def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
@@ -180,22 +204,31 @@ class _Performer:
 
     def leave(self) -> None:
         """The program reads no more: what came is recorded, nothing more is given."""
-        if self._is_over:
-            return
-        self._is_over = True
-        try:
-            need = self._flow.throw(Gone())
-            while True:
-                try:
-                    found = None if isinstance(need, Begin | Out | Untouched) else self._perform(need)
-                except Exception as error:
-                    need = self._flow.throw(error)
-                else:
-                    need = self._flow.send(found)
-        except (StopIteration, Gone):
-            return
-        finally:
-            self._hang_up()
+        if self._ends():
+            try:
+                _leave(self._flow, self._perform)
+            finally:
+                self._hang_up()
+
+    def begin(self) -> None:
+        """Its body is given to the program."""
+        self._responses.begin(self)
+
+    def drop(self) -> None:
+        """The program let go of it; for finalizers."""
+        if not self._claim.locked():
+            self._responses.drop(self)
+
+    def _ends(self) -> bool:
+        """It is over; ``True`` for the first to say so."""
+        self._responses.end(self)
+        return self._claim.acquire(blocking=False)
+
+    def record(self, *, at_exit: bool = False) -> bool:
+        """What came of a response that the program let go of."""
+        with suppress(Exception):  # of a connection that nobody wants
+            self.leave()
+        return True
 
     def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
         try:
@@ -212,10 +245,10 @@ class _Performer:
                 else:
                     need = self._flow.send(found)
         except StopIteration:
-            self._is_over = True
+            self._ends()
             return None
         except BaseException:
-            self._is_over = True
+            self._ends()
             with suppress(Exception):
                 self._hang_up()
             raise
@@ -261,6 +294,10 @@ class _Stream(httpx2.SyncByteStream):
 
     def __init__(self, performer: _Performer) -> None:
         self._performer = performer
+        performer.begin()
+
+    def __del__(self) -> None:
+        self._performer.drop()
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -268,11 +305,15 @@ class _Stream(httpx2.SyncByteStream):
                 assert isinstance(given, Out)
                 if given.data:
                     yield given.data
-        finally:  # also of a program that forgets to close it
-            self._performer.leave()
+        except GeneratorExit:  # mostly it was collected
+            self._performer.drop()
+            raise
 
     def close(self) -> None:
-        self._performer.leave()
+        if dropped.is_collecting():
+            self._performer.drop()
+        else:
+            self._performer.leave()
 
 
 class AsyncTransport(httpx2.AsyncBaseTransport):
@@ -298,6 +339,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response to ``request``."""
+        await _record_dropped()
         passage = self._options.passage(request)
         if passage is None:
             return await self._inner.handle_async_request(request)
@@ -312,6 +354,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Let go of the log, and close ``inner``."""
+        await _record_dropped()
         await _in_thread(self._options.office.journal.close)
         await self._inner.aclose()
 
@@ -323,7 +366,8 @@ class _AsyncPerformer:
         self._inner, self._flow = inner, flow
         self._response: httpx2.Response | None = None
         self._pieces: AsyncIterator[bytes]
-        self._is_over = False
+        self._claim, self._responses = threading.Lock(), dropped.responses()
+        self.loop = asyncio.get_running_loop()
 
     async def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
@@ -331,24 +375,37 @@ class _AsyncPerformer:
 
     async def leave(self) -> None:
         """The program reads no more: what came is recorded, whatever else happens, and nothing more is given."""
-        if not self._is_over:
-            self._is_over = True
+        if self._ends():
             await to_the_end(self._left())
+
+    def begin(self) -> None:
+        """Its body is given to the program."""
+        self._responses.begin(self)
+
+    def drop(self) -> None:
+        """The program let go of it; for finalizers."""
+        if not self._claim.locked():
+            self._responses.drop(self)
+
+    def _ends(self) -> bool:
+        """It is over; ``True`` for the first to say so."""
+        self._responses.end(self)
+        return self._claim.acquire(blocking=False)
+
+    def record(self, *, at_exit: bool = False) -> bool:
+        """What came of a response that the program let go of, once its event loop cannot do so."""
+        if not self._claim.locked() and not at_exit and not self.loop.is_closed():
+            return False
+        if self._ends():
+            with suppress(Exception):  # of a flow that another thread is in, as the process ends
+                _leave(self._flow, _without_connection)
+        return True
 
     async def _left(self) -> None:
         try:
-            need = self._flow.throw(Gone())
-            while True:
-                try:
-                    found = None if isinstance(need, Begin | Out | Untouched) else await self._perform(need)
-                except Exception as error:
-                    need = self._flow.throw(error)
-                else:
-                    need = self._flow.send(found)
-        except (StopIteration, Gone):
-            return
-        finally:
             await self._hang_up()
+        finally:  # in one piece: who ends a loop cancels its tasks
+            await to_the_end(_in_thread(partial(_leave, self._flow, _without_connection)))
 
     async def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
         try:
@@ -365,10 +422,10 @@ class _AsyncPerformer:
                 else:
                     need = self._flow.send(found)
         except StopIteration:
-            self._is_over = True
+            self._ends()
             return None
         except BaseException:
-            self._is_over = True
+            self._ends()
             with suppress(Exception):
                 await self._hang_up()
             raise
@@ -418,11 +475,28 @@ def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
     return asyncio.get_running_loop().run_in_executor(_threads.executor, work)
 
 
+async def _record_dropped() -> None:
+    """Record the responses that were dropped, but for those of other event loops that are not closed."""
+    mine, loop = dropped.responses(), asyncio.get_running_loop()
+    for response in mine.take():
+        if not isinstance(response, _AsyncPerformer) or response.loop.is_closed():
+            await to_the_end(_in_thread(response.record))
+        elif response.loop is loop:
+            with suppress(Exception):  # of a connection that nobody wants
+                await response.leave()
+        else:
+            mine.drop(response)
+
+
 class _AsyncStream(httpx2.AsyncByteStream):
     """The body of a response to the program."""
 
     def __init__(self, performer: _AsyncPerformer) -> None:
         self._performer = performer
+        performer.begin()
+
+    def __del__(self) -> None:
+        self._performer.drop()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:

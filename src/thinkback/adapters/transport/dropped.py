@@ -1,0 +1,96 @@
+"""Responses whose program drops them without closing them, up to where they are recorded.
+
+Promises: to drop one takes no lock and does no I/O, as it happens wherever objects are collected. It is recorded by the
+next request, ``why`` or close of a transport, at the latest when the process ends; so are those that are open then.
+Must not: touch those of the process that this one was forked from.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Unfinished(Protocol):
+    """A response that a program has not read to its end."""
+
+    def record(self, *, at_exit: bool = False) -> bool:
+        """Record what came of it; ``False`` where its event loop is to do so."""
+
+
+class Responses:
+    """Those of one process: the ones that are not over, and those of them that were dropped."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Unfinished] = {}
+        self.dropped: deque[Unfinished] = deque()
+
+    def begin(self, response: Unfinished) -> None:
+        """``response`` is given to the program."""
+        self.open[id(response)] = response
+
+    def end(self, response: Unfinished) -> None:
+        """It is over."""
+        self.open.pop(id(response), None)
+
+    def drop(self, response: Unfinished) -> None:
+        """Nobody has it any more. In any thread, inside any lock."""
+        self.dropped.append(response)
+
+    def take(self) -> Iterator[Unfinished]:
+        """Each of those that were dropped so far; who takes one records it, or drops it again."""
+        for _ in range(len(self.dropped)):
+            try:
+                response = self.dropped.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            yield response
+
+
+_of_process = Responses()
+
+
+def responses() -> Responses:
+    """Those of this process."""
+    return _of_process
+
+
+def record() -> None:
+    """Record those that were dropped, but for those that an event loop is to record."""
+    mine = _of_process
+    for response in mine.take():
+        if not response.record():
+            mine.drop(response)
+
+
+def record_all() -> None:
+    """Record all that are not over: the process ends."""
+    for response in list(_of_process.open.values()):
+        response.record(at_exit=True)
+
+
+_collector = threading.local()
+
+
+def is_collecting() -> bool:
+    """Whether objects are collected here: a generator of the program's client closes its response then, in any lock."""
+    return getattr(_collector, "runs", False)
+
+
+def _collects(phase: str, _: object) -> None:
+    _collector.runs = phase == "start"
+
+
+gc.callbacks.append(_collects)
+
+
+def _forked() -> None:
+    global _of_process
+    _of_process = Responses()
+
+
+os.register_at_fork(after_in_child=_forked)
