@@ -24,8 +24,7 @@ from thinkback.log.protocol import About, Query, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Head, Response, Step, Usage, block_draft
-from thinkback.session.history.search import COUNTED, Filters, facets, search
-from thinkback.session.places import places
+from thinkback.session.history.search import Filters, facets, search
 from thinkback.stores import open_store
 
 AIM_MS = 50.0
@@ -219,13 +218,11 @@ def asked(kind: str, blocks: int, quick: bool) -> Figure:
         program, project = chance.choice(PROGRAMS), f"project-{chance.randrange(10)}"
         start, began = perf_counter(), process_time()
         if kind == "facets":
-            found = search(log.store, word, kinds=("reasoning",), limit=COUNTED)
-            facets(found, places(log.store))
+            hits += facets(log.store, word, kinds=("reasoning",)).hits
         else:
             named: Filters = {"program": program} if kind == "program" else {"project": project, "since": since}
             named["kinds"] = ("reasoning",)
-            found = search(log.store, word, **named)
-        hits += len(found)
+            hits += len(search(log.store, word, **named))
         worked.append((process_time() - began) * 1e3)
         taken.append((perf_counter() - start) * 1e3)
     cuts = quantiles(taken, n=20)

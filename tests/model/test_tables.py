@@ -27,5 +27,8 @@ def test_commits_and_decisions_show_what_people_read() -> None:
     assert "| abcdef01 | reasoning | 3 | why \\<b\\> |\n" in commit._repr_markdown_()
     assert ("why &lt;b&gt;" in commit._repr_html_(), "opaque" in commit._repr_html_()) == (True, False)
     decisions = Decisions([Decision("drop", "reasoning", "abcdef0123", "rule", "because <i>")])
+    assert "drop of reasoning abcdef01: because <i>" == str(decisions[0])
+    assert "[<Decision: drop of reasoning abcdef01: because <i>>]" == repr(decisions)
+    assert "placeholder, message 3: why" == str(Decision("placeholder", "reasoning", "", "rule", "why", 3))
     assert "<td" in decisions._repr_html_()
     assert "| drop | reasoning | abcdef01 | rule | because \\<i\\> |  |\n" in decisions._repr_markdown_()

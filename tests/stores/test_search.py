@@ -433,3 +433,4 @@ def test_every_store_finds_the_same(postgres: Server, log: list[tuple[str, Step,
                 expected = [msgspec.structs.replace(hit, arrival=0) for hit in memory.search.find(query)]
                 for store in (file, server):
                     assert expected == [msgspec.structs.replace(hit, arrival=0) for hit in store.search.find(query)]
+                    assert memory.search.find_bare(query) == store.search.find_bare(query)

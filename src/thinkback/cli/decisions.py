@@ -1,25 +1,37 @@
-"""The decision table: what of earlier reasoning a request carries, block by block, by which rule, and why."""
+"""What of earlier reasoning a request carries, and why: in sentences, then block by block as a table."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkback.cli import terminal
 
 if TYPE_CHECKING:
-    from thinkback.model.plan import Control
+    from thinkback.model.plan import Control, Counts
     from thinkback.model.rule import Endpoint, Rule
-    from thinkback.model.target import Target
+    from thinkback.model.target import Decision, Target
     from thinkback.turn.plan import Plan
 
 # How a decision looks: what goes, what stands in, what the provider has anyway, what stays away.
 _STYLES: Mapping[str, terminal.Style] = {"drop": "yellow", "placeholder": "cyan", "dummy": "cyan", "server": "dim"}
+# What becomes of a block by the best of its decisions, with what is said of it after and before the request is sent.
+_FATES: Mapping[str, tuple[frozenset[str], tuple[str, str]]] = {
+    "back": (frozenset({"native", "field", "tags"}), ("went back", "will go back")),
+    "text": (frozenset({"summary", "text"}), ("went back as plain text", "will go back as plain text")),
+    "kept": (frozenset({"server"}), ("was not sent again", "is not sent again")),
+    "away": (frozenset({"drop"}), ("did not go back", "will not go back")),
+}
+_RANK = {action: rank for rank, (actions, _) in enumerate(_FATES.values()) for action in actions}
+_OPAQUE = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
+_FORM = re.compile(r"^(?:entry )?goes back [^:]*: | \(rule [^()]*(?:\([^()]*\))?\)")
 _SAID = {"emitted": "sent", "represented": "sent another way"}
 _HEADINGS = ("block", "kind", "action", "message", "characters", "rule")
 _RIGHT = (3, 4)
+_REASONS = 2
+"""Reasons that a sentence names."""
 NO_PAGE = " (no public page known)"
 _PAGE = re.compile(r"https?://|\b[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+/\S")
 
@@ -58,6 +70,81 @@ def is_public(endpoint: Endpoint, rule: Rule) -> bool:
     return bool(endpoint.docs or _PAGE.search(rule.source))
 
 
+def opening(plan: Plan, *, is_next: bool) -> str:
+    """How much of earlier reasoning goes back, how much does not, and why: sentences, of the decisions alone."""
+    tense, would = (1, "will stand") if is_next else (0, "stood")
+    decisions = plan.decisions
+    about = [decision for decision in decisions if decision.block and decision.what in {"reasoning", *_OPAQUE}]
+    blocks: dict[str, list[Decision]] = {}
+    for decision in about:
+        blocks.setdefault(decision.block, []).append(decision)
+    # of the decisions about a block the one that says most of it goes
+    best = [min(each, key=lambda decision: _RANK[decision.action]) for each in blocks.values()]
+    told: list[str] = []
+    total = len(blocks)
+    for fate, (actions, verbs) in _FATES.items():
+        found = [decision for decision in best if decision.action in actions]
+        if not found:
+            continue
+        subject, verb = _subject(len(found), total, bool(told)), verbs[tense]
+        if fate == "away" and len(found) == total > 1:
+            subject, verb = f"None of the {total} blocks of earlier reasoning", _FATES["back"][1][tense]
+        bare = sum(_is_bare(blocks[decision.block]) for decision in found) if fate == "back" else 0
+        without = f" ({bare} without the signature or encrypted part)" if bare else ""
+        told.append(f"{subject} {verb}{without}: {_reasons(found)}.")
+    if not total:
+        told.append(f"There {'is' if is_next else 'was'} no earlier reasoning that could go back.")
+    stand_ins = sum(decision.action in ("placeholder", "dummy") for decision in decisions)
+    if stand_ins:
+        where = terminal.plural(stand_ins, "place")
+        told.append(f"In {where} a placeholder {would} in for reasoning that the endpoint demands.")
+    reported = Counter({decision.block: decision.reported for decision in about if decision.reported}.values())
+    for what, count in reported.items():
+        told.append(f"The provider reported of {'it' if count == total == 1 else f'{count} of them'}: {what}.")
+    return " ".join(told)
+
+
+def _subject(count: int, total: int, is_named: bool) -> str:
+    if is_named:
+        return f"{count} of them"
+    if count == total:
+        return "The one block of earlier reasoning" if total == 1 else f"All {total} blocks of earlier reasoning"
+    return f"{count} of {total} blocks of earlier reasoning"
+
+
+def _is_bare(decisions: Sequence[Decision]) -> bool:
+    """Whether something opaque of a block does not go."""
+    return any(decision.action == "drop" and decision.what in _OPAQUE for decision in decisions)
+
+
+def _reasons(decisions: Sequence[Decision]) -> str:
+    """Why, the commonest reasons first; how it goes and by which rule stands in the table."""
+    counts = Counter(_plain(decision.reason) for decision in decisions).most_common()
+    if len(counts) == 1:
+        return counts[0][0]
+    told = [f"{reason} ({count})" for reason, count in counts[:_REASONS]]
+    return "; ".join([*told, *(["others below"] if len(counts) > _REASONS else [])])
+
+
+def _plain(reason: str) -> str:
+    told = _FORM.sub("", reason).replace("goes back inside its block", "it belongs to what was said or called")
+    return re.sub("^minted ", "it was written ", told).replace(", target ", ", and the target ")
+
+
+def size_line(counts: Counts, subject: str) -> str:
+    """How large a request is, in the one word that is used for it everywhere; and the log, where that differs."""
+    limit = f" of {counts.limit:,}" if counts.limit else ""
+    stored = f"; stored: {about_tokens(counts.raw)}" if counts.raw != counts.effective else ""
+    basis = "by what the provider counted so far" if counts.calibrated else "from the length of the text"
+    reasoning = f", about {counts.effective_reasoning:,} of them reasoning" if counts.effective_reasoning else ""
+    return f"{subject}: {about_tokens(counts.effective)}{limit}{reasoning}{stored} (estimated {basis})"
+
+
+def about_tokens(count: int) -> str:
+    """A number of tokens that nobody counted."""
+    return f"about {count:,} {'token' if count == 1 else 'tokens'}"
+
+
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
     """The table, two lines per decision, the second with the reason; then what the provider reported, the counts and
     what became of each control."""
@@ -81,9 +168,8 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
             reported = f"; the provider reported: {decision.reported}" if decision.reported else ""
             lines.append(pen(line, _STYLES.get(decision.action, "green")))
             lines.append(terminal.wrap(decision.reason + reported, indent))
-    else:
-        lines.append("No earlier reasoning: nothing to decide.")
-    told = [*_sums(plan), *_reported(plan), _tokens(plan), *_cached(plan), *map(control_line, plan.controls)]
+    size = size_line(plan.counts, "size of the request")
+    told = [*_sums(plan), *_reported(plan), size, *_cached(plan), *map(control_line, plan.controls)]
     return [*lines, *map(terminal.wrap, told)]
 
 
@@ -104,16 +190,6 @@ def _reported(plan: Plan) -> Iterator[str]:
             yield f"the provider reported: {where or 'an item'}: {what}"
     for edit in plan.report.edits:
         yield f"the provider reported: {edit}"
-
-
-def _tokens(plan: Plan) -> str:
-    counts = plan.counts
-    limit = str(counts.limit) if counts.limit else "unknown"
-    basis = "calibrated by the provider's usage" if counts.calibrated else "from characters alone"
-    return (
-        f"tokens, estimated {basis}: raw {counts.raw} (stored), effective {counts.effective} (sent), "
-        f"{counts.effective_reasoning} of them reasoning; limit {limit}"
-    )
 
 
 def _cached(plan: Plan) -> Iterator[str]:

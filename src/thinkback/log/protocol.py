@@ -10,7 +10,7 @@ callers name a place by its branch, or by the ``Head`` of a commit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -134,6 +134,14 @@ class Hit(msgspec.Struct, frozen=True):
     arrival: int
 
 
+class BareHit(NamedTuple):
+    """What is counted of a hit: the ``session``, ``model`` and ``time`` that ``Hit`` has."""
+
+    session: str
+    model: str
+    time: int
+
+
 class Removed(msgspec.Struct, frozen=True):
     """What ``gc`` removed, or would: commits that no branch of any session reaches, and their bytes on disk."""
 
@@ -185,6 +193,10 @@ class SearchIndex(Protocol):
 
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first, of those that are in the index."""
+        ...
+
+    def find_bare(self, query: Query) -> list[BareHit]:
+        """What ``find`` gives, in its order, without reading texts that it need not read: for counting many hits."""
         ...
 
     def rebuild(self) -> None:

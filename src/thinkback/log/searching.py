@@ -248,12 +248,17 @@ def hit(session: str, entry: IndexEntry, wanted: Phrases) -> Hit:
         kind=entry.kind,
         time=entry.time,
         response=entry.response,
-        model=entry.models[0] if entry.models else "",
-        tool=entry.tools[0] if entry.tools else "",
+        model=first(entry.models),
+        tool=first(entry.tools),
         tokens=entry.tokens,
         excerpt=excerpt(entry.text, wanted),
         arrival=entry.arrival,
     )
+
+
+def first(names: tuple[str, ...]) -> str:
+    """The one of an entry's models, or tools, that a hit shows."""
+    return names[0] if names else ""
 
 
 def excerpt(text: str, wanted: Phrases) -> str:

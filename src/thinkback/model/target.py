@@ -120,6 +120,14 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     guessed: bool = False
     reported: str = ""
 
+    def __str__(self) -> str:
+        about = f" of {self.what} {self.block[:8]}" if self.block else ""
+        where = f", message {self.message}" if self.message >= 0 else ""
+        return f"{self.action}{about}{where}: {self.reason}"
+
+    def __repr__(self) -> str:
+        return f"<Decision: {self}>"
+
 
 _HEADINGS = ("action", "what", "block", "rule", "reason", "reported")
 

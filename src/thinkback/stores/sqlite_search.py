@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
-from thinkback.log.protocol import Hit, Query
+from thinkback.log.protocol import BareHit, Hit, Query
 from thinkback.log.searching import Phrases, Placed
 from thinkback.model import canonical
 from thinkback.stores.history import key
@@ -38,6 +38,11 @@ _OWNER = f"""
 SELECT {OWNER} FROM commits AS c JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session WHERE c.arrival = ?
 """
+_OWNERS = f"""
+SELECT g.segment, {OWNER} FROM segments AS g JOIN sessions AS s ON s.session = g.session
+WHERE g.segment IN (SELECT value FROM json_each(?))
+"""
+_MODELS = "SELECT label, models FROM search_labels WHERE label IN (SELECT value FROM json_each(?))"
 # A name in JSON is in the JSON of a list as it is, or not at all.
 _LABELS = """
 SELECT label FROM search_labels
@@ -70,6 +75,15 @@ class _Portion(NamedTuple):
     commits: int
 
 
+class _Match(NamedTuple):
+    """What the index finds, and what is known of it without its payload."""
+
+    arrival: int
+    segment: int
+    label: int
+    time: int
+
+
 class SqliteSearch:
     """The index of one log."""
 
@@ -84,7 +98,16 @@ class SqliteSearch:
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            return _search(db, query)
+            return [_hit(db, match.arrival, searching.phrases(query.text)) for match in _found(db, query)]
+
+    def find_bare(self, query: Query) -> list[BareHit]:
+        """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
+        with self._mending(), self._file.read() as db:
+            found = _found(db, query)
+            owners = dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
+            labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
+            models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}
+            return [BareHit(owners[match.segment], models[match.label], match.time) for match in found]
 
     def rebuild(self) -> None:
         """Empty the index."""
@@ -145,20 +168,19 @@ def _piece(db: Connection, since: int, limit: int) -> _Portion:
     return _Portion(placed, segments, until, count)
 
 
-def _search(db: Connection, query: Query) -> list[Hit]:
+def _found(db: Connection, query: Query) -> list[_Match]:
+    """What ``query`` describes, newest first."""
     reached: dict[int, int] | None = None
     if query.session:
         reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
     if searching.is_hopeless(query) or db.execute(STATE).fetchone()[0] != searching.FORM:
         return []
-    wanted = searching.phrases(query.text)
-    with closing(_arrivals(db, query, wanted, reached)) as arrivals:
-        found = list(islice(arrivals, max(0, query.limit)))
-    return [_hit(db, arrival, wanted) for arrival in found]
+    with closing(_matches(db, query, searching.phrases(query.text), reached)) as matches:
+        return list(islice(matches, max(0, query.limit)))
 
 
-def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[int]:
-    """The arrivals of what ``query`` describes, newest first, as far as somebody asks for them."""
+def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[_Match]:
+    """The same as far as somebody asks for it."""
     kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM search_labels")]
     labels = _labels(db, query)
     is_few = labels is None or len(labels) <= MOST_LABELS
@@ -182,12 +204,13 @@ def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, 
         source, key = "search_entries AS e", "e.arrival"
     conditions += [(f"{key} >= ?", bounds[0]), (f"{key} <= ?", bounds[1])]
     sql = f"""
-    SELECT {key}, c.segment, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
+    SELECT {key}, c.segment, e.label, c.time, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
     WHERE {" AND ".join(text for text, _ in conditions)} ORDER BY {key} DESC
     """
-    for arrival, segment, position in db.execute(sql, [value for _, value in conditions]):
-        if reached is None or position <= reached[segment]:
-            yield arrival
+    for row in db.execute(sql, [value for _, value in conditions]):
+        found = _Match(*row[:4])
+        if reached is None or row[4] <= reached[found.segment]:
+            yield found
 
 
 def _conditions(query: Query) -> list[tuple[str, object]]:

@@ -26,7 +26,7 @@ def test_tokens_by(talked: Command, by: str, rows: int) -> None:
 def test_context_and_budget(talked: Command) -> None:
     """What the next request carries, and what was spent of the budget where there is one."""
     told = talked("usage").out
-    assert ("context:" in told, "then warn" in told) == (True, False)
+    assert ("size of the next request: about" in told, "then warn" in told) == (True, False)
     with thinkback.open(talked.db) as store:
         store.session("talk").set("reasoning.budget", 100_000)
     assert "of 100,000, then warn" in talked("usage", "--family").out

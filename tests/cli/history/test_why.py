@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -21,10 +22,16 @@ def test_the_last_request_is_explained_block_by_block(talked: Command) -> None:
     done = talked("why")
 
     assert 0 == done.code
+    assert "\nThe one block of earlier reasoning went back: the endpoint requires it.\n" in done.out
     assert [decision.block[:8], "reasoning", "field", "1"] in [line.split()[:4] for line in done.out.splitlines()]
     assert "https://api-docs.deepseek.com/guides/thinking_mode (row of 20" in " ".join(done.out.split())
     assert decision.reason in " ".join(done.out.split())
-    assert " (stored), effective " in done.out
+    told = " ".join(done.out.split())
+    assert re.search(
+        r"size of the request: about \d+ tokens of 1,000,000, about \d+ of them reasoning \(estimated", told
+    )
+    again = talked("why", "--next").out
+    assert "\nAll 2 blocks of earlier reasoning will go back: the endpoint requires it.\n" in again
 
 
 def test_the_explanation_as_json_says_which_request_it_is_about(talked: Command) -> None:
@@ -46,7 +53,8 @@ def test_the_next_request_may_go_elsewhere(talked: Command) -> None:
 
     assert "groq" == done.json["endpoint"]
     assert {"drop"} == {decision["action"] for decision in done.json["decisions"]}
-    assert "drop" in talked("why", "--next", *place).out
+    shown = " ".join(talked("why", "--next", *place).out.split())
+    assert "None of the 2 blocks of earlier reasoning will go back: " in shown
 
 
 def test_a_session_without_a_request_names_the_way_to_its_next(inside: Inside) -> None:
@@ -86,6 +94,8 @@ def test_a_session_without_a_request_has_nothing_to_explain(command: Command) ->
         store.session("empty")
 
     assert 2 == command("why").code
+    place = ("--endpoint", "deepseek", "--model", "deepseek-v4-pro")
+    assert "There is no earlier reasoning that could go back." in command("why", "--next", *place).out
     assert "give --endpoint" in command("why", "--next").err
 
 
@@ -115,6 +125,7 @@ def test_what_the_provider_reported_stands_beside_the_decisions(command: Command
     assert "the provider reported: thinking_dropped: not_readable" in shown
     assert "the provider reported: messages.9.content.0: thinking_dropped: elsewhere" in shown
     assert "the provider reported: clear cleared 2 thinking turns" in shown
+    assert "The provider reported of it: thinking_dropped: not_readable." in shown
     assert "sent: reasoning.effort = high" in shown
     assert SIGNATURE not in shown
     assert [("reasoning.effort", "emitted")] == [(c["key"], c["state"]) for c in found["controls"]]
@@ -134,7 +145,9 @@ def test_stand_ins_are_counted_beside_what_goes(talked: Command) -> None:
     shown = " ".join(talked("why", "--next", *place).out.split())
 
     assert "decisions: " in shown
-    assert "placeholder" in shown
+    assert "None of the 3 blocks of earlier reasoning will go back: it was written by http://127.0.0.1:" in shown
+    assert "https://api.deepseek.com (2); it was written by https://api.groq.com/openai/v1, and the target is" in shown
+    assert "In 3 places a placeholder will stand in for reasoning that the endpoint demands." in shown
 
 
 def test_what_the_provider_keeps_is_told(command: Command) -> None:
@@ -151,6 +164,7 @@ def test_what_the_provider_keeps_is_told(command: Command) -> None:
     shown, told = " ".join(command("why", "--next").out.split()), command("why", "--next", "--json").json
 
     assert "the provider keeps the conversation up to response resp_1" in shown
+    assert "The one block of earlier reasoning is not sent again: " in shown
     assert ("resp_1", {"server"}) == (told["kept"], {decision["action"] for decision in told["decisions"]})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from tests.session.chats import get_weather, open_session
 from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log.protocol import About
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Erased, Priority
+from thinkback.session.history import search
 from thinkback.session.history.search import BATCH
+from thinkback.session.places import day_of, places
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.times import microseconds
@@ -133,6 +137,32 @@ def test_what_was_erased_is_not_found(store: SessionStore) -> None:
     assert 1 == len(session.search("secret"))
     store.log.care.erase(session.id, {commit.hash: canonical.encode(Erased("asked for", now()))})
     assert [] == session.search("secret")
+
+
+@pytest.mark.parametrize("counted", [3, 9, 10_000])
+def test_facets_are_what_counting_the_hits_gives(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch, counted: int
+) -> None:
+    """In the same order, which is that of the newest where as many are of each; it says whether there are more."""
+    monkeypatch.setattr(search, "COUNTED", counted)
+    for name, program in (("a", "codex"), ("b", "pi"), ("c", "codex")):
+        session = session_of(store, name)
+        store.log.describe(session.id, About(program, f"of {name}"))
+        for _ in range(3):
+            session.reasoning("blue")
+    hits = [found.hit for found in store.search("blue", limit=counted)]
+    where = places(store.log)
+    slow: dict[str, Counter[str]] = {
+        "program": Counter(where[hit.session].program for hit in hits),
+        "model": Counter(hit.model for hit in hits),
+        "project": Counter(where[hit.session].project for hit in hits),
+        "day": Counter(day_of(hit.time) for hit in hits),
+    }
+    found = search.facets(store.log, "blue")
+    assert (len(hits), counted < 9) == (found.hits, found.has_more)
+    assert {facet: each.most_common() for facet, each in slow.items()} == {
+        facet: [*counts.items()] for facet, counts in found.counts.items()
+    }
 
 
 def _said(session: Session) -> Session:

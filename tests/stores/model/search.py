@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from tests.stores.model.log import MemoryLog, Place, Session
 from thinkback.log import searching
-from thinkback.log.protocol import Hit, Query
+from thinkback.log.protocol import BareHit, Hit, Query
 from thinkback.log.searching import IndexEntry, Placed
 from thinkback.model.commits import Commit
 
@@ -55,6 +55,10 @@ class MemorySearch:
                 if searching.fits(entry, query) and searching.holds(said, wanted):
                     hits.append(searching.hit(owner, entry, wanted))
             return hits
+
+    def find_bare(self, query: Query) -> list[BareHit]:
+        """The same without what is not counted."""
+        return [BareHit(hit.session, hit.model, hit.time) for hit in self.find(query)]
 
     def rebuild(self) -> None:
         """Forget what was taken in."""

@@ -104,8 +104,8 @@ def print_checkpoint(plan: CompactionPlan, commit: Commit | None) -> None:
     """What a checkpoint does, or would do where it was not stored."""
     pen = terminal.pen(sys.stdout)
     before, after = plan.checkpoint.before, plan.checkpoint.after
-    estimated = ", estimated" if plan.estimated else ""
-    terminal.out(pen(f"{plan.checkpoint.strategy}: {before:,} tokens become {after:,}{estimated}", "bold"))
+    estimated = " (the model has not written its summary yet)" if plan.estimated else ""
+    terminal.out(pen(f"{plan.checkpoint.strategy}: about {before:,} tokens become about {after:,}{estimated}", "bold"))
     for count, what in (
         (plan.covered, "said in the summary"),
         (plan.kept, "kept word for word"),

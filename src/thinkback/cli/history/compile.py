@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
+from thinkback.cli.decisions import about_tokens
 from thinkback.cli.options import db_option, json_option, open_line, session_option
 from thinkback.wire.registry import PACKAGES
 
@@ -82,4 +83,4 @@ def _print(context: Compiled) -> None:
             pen(f"[{message.role}]" if thought else message.role, *(("dim", "cyan") if thought else ("bold",)))
         )
         terminal.out(pen(terminal.wrap(message.text, 2), *(("dim", "cyan") if thought else ())))
-    terminal.note(f"{terminal.plural(len(context.messages), 'message')}, {context.token_count:,} tokens")
+    terminal.note(f"{terminal.plural(len(context.messages), 'message')}, {about_tokens(context.token_count)}")

@@ -15,6 +15,7 @@ from thinkback.session.places import NOWHERE, Place, places
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import Hit
+    from thinkback.session.history.search import Facets
     from thinkback.session.store import SessionStore
 
 _FACETS = 10
@@ -83,13 +84,16 @@ def search_command(
     **given: Any,
 ) -> None:
     """Find the commits that contain all words of TEXT, newest first. Words in double quotes must be adjacent."""
-    from thinkback.session.history.search import COUNTED, facets
-
     if opened is not None and (counted or as_json):
         raise click.UsageError("--open shows a conversation: leave out --facets and --json")
     filters = {name: value for name, value in given.items() if value not in (None, "", ())}
-    limit = COUNTED if counted else max(limit, opened or 0)
+    limit = max(limit, opened or 0)
     with existing_log(db) as store:
+        if counted:
+            if reasoning:
+                filters["kinds"] = ("reasoning",)
+            _count(store, text, session, as_json, filters)
+            return
         where = places(store.log)
         look = store.find_reasoning if reasoning else store.search
         # one more than is shown, to know whether there are more
@@ -99,15 +103,12 @@ def search_command(
             _open(store, found[opened - 1].hit, where)
             return
     hits = [each.hit for each in found]
-    if counted:
-        _print_facets(facets(found[:limit], where), len(found[:limit]), as_json)
-    elif as_json:
+    if as_json:
         terminal.print_json([{**_as_json(hit), **_place_json(hit, where)} for hit in hits[:limit]])
     else:
         print_hits(hits[:limit], where)
     if len(hits) > limit:
-        more = "" if counted else f": --limit {limit * 5} shows up to {limit * 5}"
-        terminal.note(f"the newest {limit} are {'counted' if counted else 'shown'}, and there are more{more}")
+        terminal.note(f"the newest {limit} are shown, and there are more: --limit {limit * 5} shows up to {limit * 5}")
 
 
 def _open(store: SessionStore, hit: Hit, where: Mapping[str, Place]) -> None:
@@ -132,14 +133,24 @@ def _open(store: SessionStore, hit: Hit, where: Mapping[str, Place]) -> None:
     terminal.show(page.getvalue())
 
 
-def _print_facets(found: Mapping[str, Mapping[str, int]], hits: int, as_json: bool) -> None:
+def _count(store: SessionStore, text: str, session: str, as_json: bool, filters: Mapping[str, Any]) -> None:
     """How many hits are of each program, model, project and day."""
+    from thinkback.session.history.search import facets
+
+    with progress_line("filling the index") as progress:
+        found = facets(store.log, text, store.find(session).id if session else "", progress, **filters)
     if as_json:
-        terminal.print_json({"hits": hits, **{facet: dict(counts) for facet, counts in found.items()}})
-        return
+        terminal.print_json({"hits": found.hits, **found.counts})
+    else:
+        _print_facets(found)
+    if found.has_more:
+        terminal.note(f"the newest {found.hits} are counted, and there are more")
+
+
+def _print_facets(found: Facets) -> None:
     pen = terminal.pen(sys.stdout)
-    terminal.out(terminal.plural(hits, "result"))
-    for facet, counts in found.items():
+    terminal.out(terminal.plural(found.hits, "result"))
+    for facet, counts in found.counts.items():
         terminal.out(pen(facet, "bold"))
         shown = sorted(counts.items(), reverse=True) if facet == "day" else [*counts.items()]
         rows = [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from thinkback.cli import terminal
+from thinkback.cli.decisions import size_line
 from thinkback.cli.options import db_option, existing_log, json_option, open_line, session_argument
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
 
@@ -160,8 +161,8 @@ def _facts(session: Session) -> tuple[list[str], dict[str, object]]:
     notes: list[str] = []
     facts: dict[str, object] = {}
     if context is not None:
-        limit = f" of {context.limit:,}" if context.limit else ""
-        notes.append(f"context: {context.effective:,} effective{limit}, {context.raw:,} stored (estimated)")
+        notes.append("the table: all requests so far, as the provider counted them (~: estimated)")
+        notes.append(size_line(context, "size of the next request"))
         facts["context"] = {"raw": context.raw, "effective": context.effective, "limit": context.limit or None}
     if budget.limit is not None:
         notes.append(f"reasoning: {budget.spent:,} of {budget.limit:,}, then {budget.action}")

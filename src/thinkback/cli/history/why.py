@@ -10,7 +10,7 @@ import click
 
 from thinkback.cli import complete, hints, terminal
 from thinkback.cli.decisions import as_json as plan_json
-from thinkback.cli.decisions import decision_lines, target_lines
+from thinkback.cli.decisions import decision_lines, opening, target_lines
 from thinkback.cli.options import (
     DIALECTS,
     chosen,
@@ -87,7 +87,7 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})
         return
-    print_plan(session, f"{which} request", plan)
+    print_plan(session, f"{which} request", plan, is_next=of_next)
 
 
 def _place(store: SessionStore, info: SessionInfo) -> str:
@@ -131,12 +131,14 @@ def print_explanation(session: str, found: Explanation) -> None:
         terminal.out(pen(terminal.clean(found.unknown), "dim"))
 
 
-def print_plan(session: str, which: str, plan: Plan) -> None:
-    """The decisions of one request, under where it went."""
+def print_plan(session: str, which: str, plan: Plan, *, is_next: bool = False) -> None:
+    """What one request carries of earlier reasoning, and why: in sentences, then where it goes and each decision."""
     pen = terminal.pen(sys.stdout)
     target = plan.target
     messages = terminal.plural(len(plan.messages), "message")
     terminal.out(pen(f"session {session}, {which}: {target.endpoint.id} {target.model}, {messages}", "bold"))
+    terminal.out(terminal.wrap(opening(plan, is_next=is_next)))
+    terminal.out()
     for line in target_lines(target):
         terminal.out(pen(line, "dim"))
     for line in decision_lines(plan, pen):

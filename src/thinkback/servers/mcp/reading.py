@@ -21,7 +21,7 @@ from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
-from thinkback.session.history.search import COUNTED, Filters, SearchHit, facets
+from thinkback.session.history.search import Filters, SearchHit, facets
 from thinkback.session.places import NOWHERE, Place, places
 from thinkback.session.store import SessionStore
 from thinkback.session.transcripts.ink import iso
@@ -137,14 +137,15 @@ def search_reasoning(store: SessionStore, asked: SearchReasoning) -> Json:
     if asked.project:
         filters["project"] = asked.project
     if asked.facets:
-        filters["limit"] = COUNTED
-    elif asked.before:
+        if not asked.everything:
+            filters["kinds"] = ("reasoning",)
+        counted = facets(store.log, asked.text, store.find(asked.session).id if asked.session else "", **filters)
+        return {"counted": counted.hits, "newest_only": counted.has_more, **counted.counts}
+    if asked.before:
         filters["before"] = SearchHit(store.log, Hit("", "", "", 0, "", "", "", 0, "", asked.before))
     look = store.search if asked.everything else store.find_reasoning
     found = look(asked.text, session=asked.session, **filters)
     where = places(store.log)
-    if asked.facets:
-        return {"counted": len(found), "newest_only": len(found) == COUNTED, **facets(found, where)}
     hits = [each.hit for each in found]
     told: Json = {"hits": [{**_hit(hit), **_place(hit, where.get(hit.session, NOWHERE))} for hit in hits]}
     if len(hits) == asked.limit:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
 from thinkback.drive.sync import now
 from thinkback.errors import ThinkbackError
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Hit, Query, Store
 from thinkback.model.commits import Commit, Kind, Priority
-from thinkback.session.places import NOWHERE, Place, day_of, places
+from thinkback.session.places import NOWHERE, day_of, places
 from thinkback.session.times import Time, moment
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 BATCH = 2000
 COUNTED = 10_000
 """Hits, the newest, that are counted by facets."""
+_DAY = 86_400_000_000
 
 
 class Filters(TypedDict, total=False):
@@ -69,6 +70,16 @@ class SearchHit:
         return f"<SearchHit {self.hit.kind} {self.hit.hash[:12]} in {self.hit.session}: {self.hit.excerpt!r}>"
 
 
+class Facets(NamedTuple):
+    """How many of ``hits``, the newest ``COUNTED``, are of each program, model, project and day (UTC), the most first;
+    ``has_more``: older ones were found too.
+    """
+
+    hits: int
+    has_more: bool
+    counts: dict[str, dict[str, int]]
+
+
 class Search:
     """Search in one session: all that its branches reach, with what it shares with the session it was forked from."""
 
@@ -94,22 +105,37 @@ def search(
 ) -> list[SearchHit]:
     """What is found in ``log``, in one session (by id) or in all of them."""
     query = _query(log, text, session, **filters)
-    meter = Meter(progress, 0, "commits")
-    while added := log.search.fill(BATCH):
-        meter.add(added)
+    _fill(log, progress)
     return [SearchHit(log, hit) for hit in log.search.find(query)]
 
 
-def facets(hits: Iterable[SearchHit], where: Mapping[str, Place]) -> dict[str, dict[str, int]]:
-    """How many of ``hits`` are of each program, model, project and day (UTC); ``where`` sessions are from, by id."""
+def facets(
+    log: Store, text: str = "", session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
+) -> Facets:
+    """What ``search`` finds, counted instead of shown."""
+    filters["limit"] = COUNTED + 1  # one more than is counted, to know whether there are more
+    query = _query(log, text, session, **filters)
+    _fill(log, progress)
+    hits = log.search.find_bare(query)
+    where = places(log)
     found: dict[str, Counter[str]] = {"program": Counter(), "model": Counter(), "project": Counter(), "day": Counter()}
-    for hit in (each.hit for each in hits):
-        place = where.get(hit.session, NOWHERE)
-        found["program"][place.program] += 1
-        found["model"][hit.model] += 1
-        found["project"][place.project] += 1
-        found["day"][day_of(hit.time)] += 1
-    return {facet: dict(counts.most_common()) for facet, counts in found.items()}
+    # What is told apart by no facet is counted together.
+    for (id, model, day), count in Counter(
+        (hit.session, hit.model, hit.time // _DAY) for hit in hits[:COUNTED]
+    ).items():
+        place = where.get(id, NOWHERE)
+        found["program"][place.program] += count
+        found["model"][model] += count
+        found["project"][place.project] += count
+        found["day"][day_of(day * _DAY)] += count
+    counts = {facet: dict(each.most_common()) for facet, each in found.items()}
+    return Facets(len(hits[:COUNTED]), len(hits) > COUNTED, counts)
+
+
+def _fill(log: Store, progress: Progress | None) -> None:
+    meter = Meter(progress, 0, "commits")
+    while added := log.search.fill(BATCH):
+        meter.add(added)
 
 
 def _owners(log: Store, program: str, project: str) -> tuple[str, ...] | None:

@@ -7,15 +7,15 @@ end in; one caller fills at a time and appends never wait for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinkback.log import searching
-from thinkback.log.protocol import Hit, Query
+from thinkback.log.protocol import BareHit, Hit, Query
 from thinkback.log.searching import IndexEntry, Phrases, Placed
 from thinkback.model import canonical
 from thinkback.model.commits import Annotation, Commit
 from thinkback.model.curation import ABOUT
-from thinkback.stores.database import Family
+from thinkback.stores.database import Family, Stored
 from thinkback.stores.history import key
 from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import Connection
@@ -40,6 +40,7 @@ _HASHED = f"""
 SELECT {COLUMNS} FROM thinkback.commits AS c
 WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s LIMIT 1
 """
+_POSITION, _TIME = 0, 5  # in a row of COLUMNS
 _ADVANCE = "UPDATE thinkback.searched SET arrival = %s WHERE tenant = %s"
 _FORM = "SELECT form FROM thinkback.searched WHERE tenant = %s"
 # How far the branches of a session reach into each segment.
@@ -86,14 +87,30 @@ class _Run(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """What the index gives. ``is_unsure``: its words are not in the index, its text says whether they fit."""
+    """What the index gives, and its commit as it is ``stored``. ``is_unsure``: its words are not in the index, its text
+    says whether they fit.
+    """
 
+    arrival: int
     family: int
     segment: int
-    position: int
-    session: str
+    tokens: int
+    names: str
     is_unsure: bool
-    entry: IndexEntry
+    session: str
+    stored: Stored
+
+    def shown(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The model and the tool that a hit shows."""
+        return canonical.decode(self.names, tuple[tuple[str, ...], tuple[str, ...]])
+
+    def entry(self) -> IndexEntry:
+        """Its entry, made from the payload."""
+        (commit,), (models, tools) = commits_of([self.stored], 0), self.shown()
+        text = searching.readable(commit.value) or ""
+        return IndexEntry(
+            self.arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, self.tokens
+        )
 
 
 class PostgresSearch:
@@ -110,6 +127,10 @@ class PostgresSearch:
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
         return self._log.read(_find, query)
+
+    def find_bare(self, query: Query) -> list[BareHit]:
+        """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
+        return self._log.read(_find_bare, query)
 
     def rebuild(self) -> None:
         """Empty the index."""
@@ -197,6 +218,19 @@ def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed
 
 
 def _find(rows: PostgresRows, query: Query) -> list[Hit]:
+    wanted = searching.phrases(query.text)
+    return [searching.hit(given(match.session), match.entry(), wanted) for match in _found(rows, query)]
+
+
+def _find_bare(rows: PostgresRows, query: Query) -> list[BareHit]:
+    return [
+        BareHit(given(match.session), searching.first(match.shown()[0]), match.stored[_TIME])
+        for match in _found(rows, query)
+    ]
+
+
+def _found(rows: PostgresRows, query: Query) -> list[_Match]:
+    """What ``query`` describes, newest first."""
     db, tenant = rows.db, rows.tenant
     reached: dict[int, int] | None = None
     within: Family | tuple[str] = (tenant,)
@@ -207,16 +241,16 @@ def _find(rows: PostgresRows, query: Query) -> list[Hit]:
         return []
     wanted = searching.phrases(query.text)
     are_joined = any(len(phrase) > 1 for phrase in wanted)
-    hits: list[Hit] = []
-    for found in _entries(db, within, query, wanted):
-        if len(hits) >= query.limit:
+    found: list[_Match] = []
+    for match in _entries(db, within, query, wanted):
+        if len(found) >= query.limit:
             break
-        if reached is not None and reached.get(found.segment, -1) < found.position:
+        if reached is not None and reached.get(match.segment, -1) < match.stored[_POSITION]:
             continue
-        if (found.is_unsure or are_joined) and not searching.holds(searching.joined(found.entry.text), wanted):
+        if (match.is_unsure or are_joined) and not searching.holds(searching.joined(match.entry().text), wanted):
             continue
-        hits.append(searching.hit(found.session, found.entry, wanted))
-    return hits
+        found.append(match)
+    return found
 
 
 def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases) -> Iterator[_Match]:
@@ -239,16 +273,7 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         # Never prepared: which index is the better one depends on how often these words are said.
         rows = db.execute(sql, values, binary=True, prepare=False).fetchall()
         for row in rows:
-            yield _match_of(row)
+            yield _Match._make((*row[:7], row[7:]))
         if len(rows) < size:
             return
         before, size = rows[-1][0], size * 4
-
-
-def _match_of(row: tuple[Any, ...]) -> _Match:
-    arrival, family, segment, tokens, names, is_unsure, session, *stored = row
-    (commit,) = commits_of([tuple(stored)], 0)
-    models, tools = canonical.decode(names, tuple[tuple[str, ...], tuple[str, ...]])
-    text = searching.readable(commit.value) or ""
-    entry = IndexEntry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
-    return _Match(family, segment, stored[0], given(session), is_unsure, entry)

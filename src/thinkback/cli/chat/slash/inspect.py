@@ -42,7 +42,7 @@ def why(chat: Chat, rest: str) -> None:
     of_next = bool(named)
     plan = session.explain(next=of_next)
     with terminal.paged():
-        shown.print_plan(session.name, "next request" if of_next else "last request", plan)
+        shown.print_plan(session.name, "next request" if of_next else "last request", plan, is_next=of_next)
 
 
 def think(chat: Chat, rest: str) -> None:
