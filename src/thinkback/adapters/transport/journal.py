@@ -256,7 +256,7 @@ class Journal:
         log = self._current()
         return log is not None and bool(log.held)
 
-    def repeats(self, attempt: bytes) -> None:
+    def settle_held(self, attempt: bytes) -> None:
         """A request begins: what was held of its like is not recorded, what is held too long is."""
         log = self._current()
         if log is None:

@@ -228,14 +228,14 @@ class Passage:
     def _run(self) -> Flow:
         journal = self._office.journal
         if journal.holds:
-            yield Do(lambda: journal.repeats(self._attempt), stores=True)
+            yield Do(lambda: journal.settle_held(self._attempt), stores=True)
         try:
             yield from self._answered()
         except _Bypassed as error:
-            self._tell(str(error))
+            self._tell(telling.Why(False, str(error)))
             yield Untouched(self._request)
         else:
-            self._tell("")
+            self._tell(self._why())
 
     def _answered(self) -> Flow:
         try:
@@ -273,7 +273,7 @@ class Passage:
                     return
                 case events.Start(status=status, headers=headers):
                     self._headers = headers
-                    self._tell("")
+                    self._tell(self._why())
                     yield from self._given(self._begin(status, headers))
                     command = self._on(_DONE)
                 case events.End():
@@ -473,7 +473,7 @@ class Passage:
         command = self._on(events.Interrupt("client_gone"))
         while command is not None:
             command = self._on((yield from self._performed(command)))
-        self._tell("", is_late=True)
+        self._tell(self._why(), is_late=True)
 
     def _ended(self, end: events.End) -> Flow:
         """The last piece, once everything is done: a program does not read what stands behind it."""
@@ -488,7 +488,7 @@ class Passage:
             return
         if not self._is_read:
             yield HangUp()
-        self._tell("")
+        self._tell(self._why())
         yield Out(end.data)
 
     def _failed(self, start: events.Start) -> Flow:
@@ -502,7 +502,7 @@ class Passage:
         if self._log_error is not None:
             raise self._log_error
         if self._network is not None:
-            self._tell("")
+            self._tell(self._why())
             raise self._network
         if self._head is None:
             raise _Bypassed(_words(said))
@@ -511,7 +511,7 @@ class Passage:
 
     def _rest(self) -> Flow:
         """What the provider sent and the program has not got yet, up to its end."""
-        self._tell("" if self._stored else "the provider's response was not understood")
+        self._tell(self._why() if self._stored else telling.Why(False, "the provider's response was not understood"))
         if self._waiting:
             yield Out(b"".join(self._waiting))
         while self._network is None and not self._is_read:
@@ -552,10 +552,9 @@ class Passage:
             self._office.journal.warn(f"a request could not be followed ({reason}); it goes as it was written")
         return _Bypassed(reason)
 
-    def _tell(self, bypassed: str, *, is_late: bool = False) -> None:
-        said = telling.Why(False, bypassed) if bypassed else self._why()
-        telling.told(self._last, said, self._told if is_late else None)
-        self._told = said
+    def _tell(self, why: telling.Why, *, is_late: bool = False) -> None:
+        telling.told(self._last, why, self._told if is_late else None)
+        self._told = why
 
     def _why(self) -> telling.Why:
         report, headers = self._exchange.report(), self._headers

@@ -368,7 +368,7 @@ def _looked_back(
         left=max(0, len(messages) - _MESSAGES),
         rest=rest,
         curl=looking_back.curl_of(own, f"request-{hash[:12]}.json") if hash else "",
-        places=looking_back.places(viewer.store, ()),
+        destinations=looking_back.destinations(viewer.store),
         is_current=branch == info.branch,
         link=_linked(branch=other, only=only, **kept),
         plain=_linked(branch=other),

@@ -111,7 +111,7 @@ def sent_messages(column: Column, line: Line) -> tuple[list[Any], dict[str, Any]
     return messages_of(column.plan, line.commits) if column.plan is not None else ([], {})
 
 
-def places(store: SessionStore, models: Sequence[str]) -> list[str]:
+def destinations(store: SessionStore) -> list[str]:
     """Where the next request could go: some models of every endpoint."""
     book = store.rulebook
     return [f"{row.id}/{model}" for row in book.endpoints() for model in book.served(row.id)[:_SOME_MODELS]]
