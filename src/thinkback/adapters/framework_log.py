@@ -45,6 +45,7 @@ _PLAIN = "="
 _KEPT = "host"
 _BETWEEN = "\n\n"
 _THREADS = 4
+_ATTEMPTS = 50
 _WINDOW = 32
 _numbers = itertools.count(1)
 
@@ -156,6 +157,11 @@ def notes(program: str, commits: Sequence[Commit], *, unpack: bool = True) -> It
         open = []
     if open:
         yield open
+
+
+def whole_steps(commits: Sequence[Commit]) -> list[Commit]:
+    """The end of a line without the step that it begins in, which may have begun before."""
+    return list(itertools.dropwhile(lambda commit: commit.time == commits[0].time, commits))
 
 
 def _own(commits: list[Commit]) -> list[Commit]:
@@ -336,6 +342,17 @@ class FrameworkLog:
         info = self.store.find_session(name)
         return info if info is not None and info.name == name else None
 
+    def begun(self, name: str) -> SessionInfo:
+        """The session of that name, made where there is none."""
+        return self.find(name) or self.store.create_session(new_id(), name, now(), about=About(program=self.program))
+
+    def retried(self, change: Callable[[], T]) -> T:
+        """What ``change`` gives, which stores something where a session stands; again, where another was quicker."""
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(HeadMovedError):
+                return change()
+        return change()
+
     def tail(self, info: SessionInfo, enough: Callable[[list[Commit]], bool]) -> list[Commit]:
         """The end of the current branch, in whole steps: as much of it as is ``enough``, or all."""
         window = _WINDOW
@@ -344,10 +361,9 @@ class FrameworkLog:
             commits = self.store.read(info.id, since, info.branch)
             if since < 0:
                 return commits
-            # The step that it begins in may have begun before.
-            whole = next((at for at, each in enumerate(commits) if each.time != commits[0].time), len(commits))
-            if enough(commits[whole:]):
-                return commits[whole:]
+            whole = whole_steps(commits)
+            if enough(whole):
+                return whole
             window *= 4
 
     def append(self, info: SessionInfo, drafts: Sequence[Draft], head: Head) -> Sequence[Commit]:

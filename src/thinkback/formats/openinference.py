@@ -55,22 +55,18 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, Any]]:
 
 def messages_of(said: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """The messages that attributes of this prefix spread out, in their order, as OpenTelemetry writes messages."""
-    found = _numbered((name.removeprefix(prefix), value) for name, value in said.items() if name.startswith(prefix))
+    found = _numbered(said, prefix)
     return [_message({name.removeprefix("message."): value for name, value in each.items()}) for each in found]
 
 
-def _numbered(pairs: Iterator[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """What stands behind each number that names begin with, by number."""
+def _numbered(fields: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """What stands behind each number that names go on with after ``prefix``, by number."""
     found: dict[int, dict[str, Any]] = {}
-    for name, value in pairs:
-        at, _, rest = name.partition(".")
-        if rest and at.isascii() and at.isdigit() and len(at) < 10:
+    for name, value in fields.items():
+        at, _, rest = name.removeprefix(prefix).partition(".")
+        if rest and name.startswith(prefix) and at.isascii() and at.isdigit() and len(at) < 10:
             found.setdefault(int(at), {})[rest] = value
     return [found[at] for at in sorted(found)]
-
-
-def _below(fields: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
-    return _numbered((name.removeprefix(prefix), value) for name, value in fields.items() if name.startswith(prefix))
 
 
 def _message(fields: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +74,10 @@ def _message(fields: dict[str, Any]) -> dict[str, Any]:
     if role in ("tool", "function"):
         part = {"type": "tool_call_response", "id": fields.get("tool_call_id"), "response": content}
         return {"role": "tool", "parts": [{**part, "name": fields.get("name")}]}
-    parts = [_part(each) for each in _below(fields, "contents.")]
+    parts = [_part(each) for each in _numbered(fields, "contents.")]
     if content and not any(part["type"] == "text" for part in parts):
         parts.append({"type": "text", "content": content})
-    calls = [_call(each) for each in _below(fields, "tool_calls.")]
+    calls = [_call(each) for each in _numbered(fields, "tool_calls.")]
     known = {part.get("id") for part in parts if part["type"] == "tool_call"}
     parts += [each for each in calls if each["id"] not in known]
     return {"role": role, "parts": parts}

@@ -18,10 +18,10 @@ import msgspec
 from thinkback.formats.genai import OURS, block_of
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside, key_of
 from thinkback.formats.openinference import attributes_of, messages_of
-from thinkback.formats.parts import items_of, microseconds, number, records, result, value_of
+from thinkback.formats.parts import items_of, message_of, microseconds, number, records, result, value_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text
-from thinkback.model.commits import Draft, Message, Usage
+from thinkback.model.commits import Draft, Usage
 from thinkback.rules import packaged
 from thinkback.rules.urls import server_of
 from thinkback.wire.openai_responses.content import NAME as SEALS_ITEMS
@@ -48,12 +48,6 @@ _DETAILS = "gen_ai.client.inference.operation.details"
 _OWN = re.compile(rb'\s*\{\s*"(?:resource_?[sS]pans"|name": .{0,300}?"context": \{\s*"trace_id")', re.DOTALL)
 
 
-class _Asked(msgspec.Struct):
-    """A message of the user, a result, or a note."""
-
-    drafts: tuple[Draft, ...]
-
-
 class _Header(msgspec.Struct):
     """What our own traces say of a response besides its blocks."""
 
@@ -67,7 +61,7 @@ class _Node(msgspec.Struct):
 
     parent: str
     time: int
-    made: _Asked | Answer
+    made: tuple[Draft, ...] | Answer
     is_answer: bool
 
 
@@ -177,12 +171,11 @@ class _Conversation:
                 notes += [aside(f"{NAME} system", text)] if (text := _text(parts)) else []
                 continue
             if role in ("assistant", "model"):
-                made: _Asked | Answer = self._answer(message, place)
+                made: tuple[Draft, ...] | Answer = self._answer(message, place)
             else:
-                drafts = self._drafts(role, parts)
-                if not drafts:
+                made = self._drafts(role, parts)
+                if not made:
                     continue
-                made = _Asked(drafts)
             at = self._put(at, role, parts, began, made, notes)
         if answered[1:]:
             self._notes.add("another choice", self._line)
@@ -199,7 +192,7 @@ class _Conversation:
         role: str,
         parts: list[dict[str, Any]],
         time: int,
-        made: _Asked | Answer,
+        made: tuple[Draft, ...] | Answer,
         notes: list[Draft],
         *,
         is_answer: bool = False,
@@ -208,8 +201,8 @@ class _Conversation:
         id = key_of(NAME, parent, _visible("assistant" if role == "model" else role, parts))
         there = self._session.nodes.get(id)
         if there is None:
-            if not parent and notes and isinstance(made, _Asked):
-                made = _Asked((*notes, *made.drafts))
+            if not parent and not isinstance(made, Answer):
+                made = (*notes, *made)
             self._session.nodes[id] = _Node(parent, time, made, is_answer)
         elif is_answer and not there.is_answer:
             self._session.nodes[id] = _Node(parent, time, made, is_answer)
@@ -240,12 +233,11 @@ class _Conversation:
                 found.append(aside(f"{NAME} part", "", part))
             else:
                 self._notes.add("media without its data", self._line)
-        text = "".join(block.text for block in spoken if isinstance(block, Text))
         if role not in ("user", "tool"):
+            text = "".join(block.text for block in spoken if isinstance(block, Text))
             self._notes.add(f"message of {role or 'nobody'}", self._line)
             return (*found, *([aside(f"{NAME} {role or 'message'}", text)] if text else []))
-        alone = len(spoken) == 1 and isinstance(spoken[0], Text)
-        return (*found, *([Draft("user", Message(text, () if alone else tuple(spoken)))] if spoken else []))
+        return (*found, *([Draft("user", message_of(spoken))] if spoken else []))
 
 
 def _media(part: dict[str, Any]) -> Media | None:
@@ -319,7 +311,7 @@ def _history(id: str, session: _Session) -> History:
 
 def _entry(session: str, id: str, node: _Node) -> Entry:
     made = node.made
-    drafts = made.drafts(NAME, session, id) if isinstance(made, Answer) else made.drafts
+    drafts = made.drafts(NAME, session, id) if isinstance(made, Answer) else made
     return Entry(id, node.parent, node.time, drafts)
 
 

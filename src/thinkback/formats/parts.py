@@ -9,7 +9,7 @@ import codecs
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -250,10 +250,15 @@ def content_drafts(content: object, program: str) -> tuple[Draft, ...]:
             parts.append(block)
         else:
             others.append(aside(f"{program} part", "", part))
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    plainly = len(parts) == 1 and isinstance(parts[0], Text)
-    spoken = [Draft("user", Message(text, () if plainly else tuple(parts)))] if parts else []
+    spoken = [Draft("user", message_of(parts))] if parts else []
     return (*spoken, *others)
+
+
+def message_of(parts: Sequence[Text | Media]) -> Message:
+    """What a person says in ``parts``: a text alone is no part."""
+    is_text = len(parts) == 1 and isinstance(parts[0], Text)
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return Message(text, () if is_text else tuple(parts))
 
 
 def part_of(part: object) -> Text | Media | None:

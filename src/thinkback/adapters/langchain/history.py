@@ -7,7 +7,7 @@ once. What ``clear`` takes away stays in the log, on a branch. What was said in 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -21,11 +21,10 @@ from langchain_core.messages import (
 )
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, noted, notes
-from thinkback.drive.sync import now
-from thinkback.errors import HeadMovedError, ThinkbackError
+from thinkback.errors import ThinkbackError
 from thinkback.formats.history import Answer, placed
 from thinkback.formats.parts import call, thought
-from thinkback.log.protocol import About, Durability, SessionInfo
+from thinkback.log.protocol import Durability, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Head, Message, Response, surviving
@@ -36,7 +35,6 @@ from thinkback.wire.values import members_of, plain
 
 NAME = "langchain"
 WORDS = frozenset({"type", "role", "status", "finish_reason", "stop_reason", "model_provider", "model_name", "object"})
-_ATTEMPTS = 50
 _THOUGHT = "reasoning_content"
 
 
@@ -77,7 +75,7 @@ class ChatMessageHistory(BaseChatMessageHistory):  # type: ignore[misc]
         for message in messages:
             if not isinstance(message, BaseMessage):
                 raise TypeError(f"{type(message).__name__} is no message of LangChain")
-        self._changed(lambda info: self._add(info, messages))
+        self._log.retried(lambda: self._add(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """The same in a thread of the log; a caller that is cancelled waits for its end."""
@@ -85,7 +83,7 @@ class ChatMessageHistory(BaseChatMessageHistory):  # type: ignore[misc]
 
     def clear(self) -> None:
         """Begin anew, with no messages; in the log a branch keeps what was said."""
-        self._changed(lambda info: self._log.replace(info, info.head, Head(), []) if info.head.seq >= 0 else None)
+        self._log.retried(self._clear)
 
     async def aclear(self) -> None:
         """The same in a thread of the log."""
@@ -97,21 +95,13 @@ class ChatMessageHistory(BaseChatMessageHistory):  # type: ignore[misc]
 
     # -- in the log ----------------------------------------------------------------------------------------------------
 
-    def _changed(self, change: Callable[[SessionInfo], object]) -> None:
-        """Make a change where the session stands; again, where another one was quicker."""
-        for left in reversed(range(_ATTEMPTS)):
-            info = self._log.find(self.session_id)
-            if info is None:
-                about = About(program=NAME)
-                info = self._log.store.create_session(new_id(), self.session_id, now(), about=about)
-            try:
-                change(info)
-                return
-            except HeadMovedError:
-                if not left:
-                    raise
+    def _clear(self) -> None:
+        info = self._log.begun(self.session_id)
+        if info.head.seq >= 0:
+            self._log.replace(info, info.head, Head(), [])
 
-    def _add(self, info: SessionInfo, messages: Sequence[BaseMessage]) -> None:
+    def _add(self, messages: Sequence[BaseMessage]) -> None:
+        info = self._log.begun(self.session_id)
         known: set[str | None] = {None}
         if any(message.id for message in messages):
             known |= {message.id for message in _messages(self._line(info))}

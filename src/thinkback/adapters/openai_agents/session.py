@@ -14,17 +14,14 @@ from typing import Any, NamedTuple
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, noted, notes
 from thinkback.adapters.openai_agents.items import NAME, WORDS, drafts_of, items_said, without_reasoning
-from thinkback.drive.sync import now
-from thinkback.errors import HeadMovedError, ThinkbackError
-from thinkback.log.protocol import About, Durability, SessionInfo
+from thinkback.errors import ThinkbackError
+from thinkback.log.protocol import Durability
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.commits import Commit, Head, Response
+from thinkback.model.commits import Commit, Draft, Head, Response
 from thinkback.session.ids import new_id
 from thinkback.session.store import SessionStore
 from thinkback.wire.openai_responses.blocks import carrier
 from thinkback.wire.values import members_of, plain
-
-_ATTEMPTS = 50
 
 
 class _Unit(NamedTuple):
@@ -79,11 +76,11 @@ class Session:
 
     async def pop_item(self) -> Any | None:
         """Take the last item back and return it; in the log a branch keeps it. ``None`` where there is none."""
-        return await self._log.write(self._pop)
+        return await self._log.write(lambda: self._log.retried(self._pop))
 
     async def clear_session(self) -> None:
         """Begin anew, with no items; in the log a branch keeps what was said."""
-        await self._log.write(self._clear)
+        await self._log.write(lambda: self._log.retried(self._clear))
 
     def input_filter(self, data: Any) -> Any:
         """For ``RunConfig(call_model_input_filter=session.input_filter)``, where agents have different models.
@@ -163,49 +160,29 @@ class Session:
         thoughts = (_key(item) for item in items if item.get("type") == "reasoning")
         model = next((self._minted[key] for key in thoughts if key in self._minted), self._model)
         drafts = noted(NAME, items, drafts_of(items, new_id, model, self._place), WORDS)
-        info = self._log.find(self.session_id) or self._made()
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._log.append(info, drafts, info.head)
-                return
-            except HeadMovedError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-                info = self._log.find(self.session_id) or self._made()
+        self._log.retried(lambda: self._append(drafts))
 
-    def _made(self) -> SessionInfo:
-        return self._log.store.create_session(new_id(), self.session_id, now(), about=About(program=NAME))
+    def _append(self, drafts: Sequence[Draft]) -> None:
+        info = self._log.begun(self.session_id)
+        self._log.append(info, drafts, info.head)
 
     def _pop(self) -> Any | None:
-        for attempt in range(_ATTEMPTS):
-            info = self._log.find(self.session_id)
-            if info is None:
-                return None
-            units = self._units(self._log.tail(info, lambda commits: _count(self._units(commits)) > 0))
-            unit = next((unit for unit in reversed(units) if unit.items), None)
-            if unit is None:
-                return None
-            left = unit.items[:-1]
-            drafts = noted(NAME, left, drafts_of(left, new_id, self._model, self._place), WORDS) if left else []
-            try:
-                self._log.replace(info, info.head, unit.start, drafts)
-                return unit.items[-1]
-            except HeadMovedError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("attempts end with an error")
+        info = self._log.find(self.session_id)
+        if info is None:
+            return None
+        units = self._units(self._log.tail(info, lambda commits: _count(self._units(commits)) > 0))
+        unit = next((unit for unit in reversed(units) if unit.items), None)
+        if unit is None:
+            return None
+        left = unit.items[:-1]
+        drafts = noted(NAME, left, drafts_of(left, new_id, self._model, self._place), WORDS) if left else []
+        self._log.replace(info, info.head, unit.start, drafts)
+        return unit.items[-1]
 
     def _clear(self) -> None:
-        for attempt in range(_ATTEMPTS):
-            info = self._log.find(self.session_id)
-            if info is None or info.head.seq < 0:
-                return
-            try:
-                self._log.replace(info, info.head, Head(), [])
-                return
-            except HeadMovedError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
+        info = self._log.find(self.session_id)
+        if info is not None and info.head.seq >= 0:
+            self._log.replace(info, info.head, Head(), [])
 
 
 def _count(units: Sequence[_Unit]) -> int:

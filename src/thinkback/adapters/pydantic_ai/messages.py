@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.formats.history import Answer, aside, placed
-from thinkback.formats.parts import call, counts, items_of, result, text_of, thought
+from thinkback.formats.parts import call, counts, items_of, message_of, result, text_of, thought
 from thinkback.model import canonical
 from thinkback.model.blocks import THOUGHT_FORMATS, Block, Carrier, Media, Origin, Text, ThinkingBlock
 from thinkback.model.commits import Draft, Message
@@ -95,10 +95,7 @@ def _said(part: dict[str, Any]) -> Iterator[Draft]:
 def _prompt(content: object) -> Message:
     if isinstance(content, str):
         return Message(content)
-    parts = [found for each in items_of(content) if (found := _content(each)) is not None]
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    plainly = len(parts) == 1 and isinstance(parts[0], Text)
-    return Message(text, () if plainly else tuple(parts))
+    return message_of([found for each in items_of(content) if (found := _content(each)) is not None])
 
 
 def _content(item: object) -> Text | Media | None:

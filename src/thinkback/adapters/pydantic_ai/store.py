@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_ai import conversation_store as host
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from thinkback.adapters.framework_log import FrameworkLog, Note, note, noted, notes
+from thinkback.adapters.framework_log import FrameworkLog, Note, note, noted, notes, whole_steps
 from thinkback.adapters.pydantic_ai.messages import NAME, WORDS, drafts_of
 from thinkback.drive.sync import now
 from thinkback.errors import HeadMovedError, NotFoundError, SettingError, StoreError
@@ -200,8 +200,7 @@ class ConversationStore(host.ConversationStore):
                 at = place.head.seq - since - 1
                 if at >= len(commits) or commits[at].hash != place.head.hash:
                     break
-                whole = next((n for n, each in enumerate(commits) if each.time != commits[0].time), len(commits))
-                line = commits[whole : at + 1]
+                line = whole_steps(commits[: at + 1])
                 if sum(isinstance(p, Note) and _ENTRY in members_of(p.value) for p in notes(NAME, line)) >= limit:
                     return line
                 width *= 4
