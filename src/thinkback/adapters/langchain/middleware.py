@@ -69,23 +69,22 @@ class ThinkbackMiddleware(AgentMiddleware):  # type: ignore[misc]
     def client(self, below: Any = None, proxy: tuple[Any, str | None] = (None, None)) -> httpx2.Client:
         """The client of the transport: one for all, but for whoever sends by ``below`` or by a proxy of its own."""
         if below is not None:
-            return self._kept(below, lambda: http_client(self._log, **self._options, transport=_Below(below)))
+            return self._kept(below, http_client, transport=_Below(below))
         owner, address = proxy
         if address:
-            return self._kept(owner, lambda: http_client(self._log, **self._options, proxy=address))
+            return self._kept(owner, http_client, proxy=address)
         return self._sync
 
     def async_client(self, below: Any = None, proxy: tuple[Any, str | None] = (None, None)) -> httpx2.AsyncClient:
         """The same for asyncio: one for each event loop, which its connections belong to."""
         if below is not None:
-            own = _AsyncBelow(below)
-            return self._kept(below, lambda: async_http_client(self._log, **self._options, transport=own))
+            return self._kept(below, async_http_client, transport=_AsyncBelow(below))
         owner, address = proxy
         if address:
-            return self._kept(owner, lambda: async_http_client(self._log, **self._options, proxy=address))
+            return self._kept(owner, async_http_client, proxy=address)
         loop = self.loop()
         # A call without a loop needs none, but the SDK wants to be given one.
-        return self._async if loop is self else self._kept(loop, lambda: async_http_client(self._log, **self._options))
+        return self._async if loop is self else self._kept(loop, async_http_client)
 
     def apart(self) -> dict[str, Any]:
         """Both for google-genai, which closes what it is given."""
@@ -99,12 +98,12 @@ class ThinkbackMiddleware(AgentMiddleware):  # type: ignore[misc]
         except RuntimeError:
             return self
 
-    def _kept(self, owner: Any, make: Callable[[], T]) -> T:
-        """What is made once for ``owner``, and goes with it."""
+    def _kept(self, owner: Any, make: Callable[..., T], **more: Any) -> T:
+        """A client that is made once for ``owner``, and goes with it."""
         with self._lock:
             found: T | None = self._clients.get(owner)
             if found is None:
-                found = self._clients[owner] = make()
+                found = self._clients[owner] = make(self._log, **self._options, **more)
         return found
 
 

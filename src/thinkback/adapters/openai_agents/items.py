@@ -5,7 +5,7 @@ What its models for chat completions made is written in such items too, with an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any
 
@@ -146,14 +146,20 @@ def _item(block: Text | ThinkingBlock | ToolCall, *, is_own: bool) -> dict[str, 
 # -- for another model -------------------------------------------------------------------------------------------------
 
 
-def without_reasoning(items: Sequence[Any], foreign: Callable[[dict[str, Any]], bool]) -> list[Any]:
-    """``items`` without the reasoning that ``foreign`` names, and without the ids that tie its neighbours to it."""
+def key_of(item: Mapping[str, Any]) -> str:
+    """What the reasoning of an item is known by."""
+    id = plain(item.get("id"))
+    return id if id.startswith("rs_") else plain(item.get("encrypted_content")) or id
+
+
+def without_reasoning(items: Sequence[Any], foreign: Set[str]) -> list[Any]:
+    """``items`` without the reasoning whose keys are ``foreign``, and without the ids that tie its neighbours to it."""
     kept: list[Any] = []
     ties = False
     for item in items:
         fields = members_of(item)
         if fields.get("type") == "reasoning":
-            ties = foreign(fields)
+            ties = key_of(fields) in foreign
             if ties:
                 continue
         elif fields.get("role") in ("user", "system", "developer") or plain(fields.get("type")).endswith("_output"):

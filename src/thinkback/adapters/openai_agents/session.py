@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, noted, notes
-from thinkback.adapters.openai_agents.items import NAME, WORDS, drafts_of, items_said, without_reasoning
+from thinkback.adapters.openai_agents.items import NAME, WORDS, drafts_of, items_said, key_of, without_reasoning
 from thinkback.errors import ThinkbackError
 from thinkback.log.protocol import Durability
 from thinkback.model.blocks import ThinkingBlock
@@ -93,12 +93,12 @@ class Session:
         given, minted, last = data.model_data, self._minted, self._model
         for item in given.input:  # what is not known came in this run, from the model that was asked last
             fields = members_of(item)
-            if last and fields.get("type") == "reasoning" and (key := _key(fields)):
+            if last and fields.get("type") == "reasoning" and (key := key_of(fields)):
                 minted.setdefault(key, last)
         self._model = name or last
         if not name:
             return given
-        kept = without_reasoning(given.input, lambda item: minted.get(_key(item), name) != name)
+        kept = without_reasoning(given.input, {key for key, made_by in minted.items() if made_by != name})
         return dataclasses.replace(given, input=kept)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class Session:
     def _add(self, items: list[Any]) -> None:
         if not items:
             return
-        thoughts = (_key(item) for item in items if item.get("type") == "reasoning")
+        thoughts = (key_of(item) for item in items if item.get("type") == "reasoning")
         model = next((self._minted[key] for key in thoughts if key in self._minted), self._model)
         drafts = noted(NAME, items, drafts_of(items, new_id, model, self._place), WORDS)
         self._log.retried(lambda: self._append(drafts))
@@ -187,12 +187,6 @@ class Session:
 
 def _count(units: Sequence[_Unit]) -> int:
     return sum(len(unit.items) for unit in units)
-
-
-def _key(item: Mapping[str, Any]) -> str:
-    """What the reasoning of an item is known by."""
-    id = plain(item.get("id"))
-    return id if id.startswith("rs_") else plain(item.get("encrypted_content")) or id
 
 
 def _settings(given: Any) -> Any:

@@ -24,7 +24,8 @@ from thinkback.errors import NotFoundError, SettingError
 from thinkback.session import config
 from thinkback.turn.repair import is_about_reasoning, is_missing_reasoning
 
-_LEVELS = ("", "older", "all")
+_NONE, _OLDER, _ALL = range(3)
+"""Which reasoning is left out of a request: none, that of earlier turns, all."""
 _KNOWN = 1_024
 
 
@@ -57,7 +58,7 @@ class _Known:
     def __init__(self) -> None:
         # Up to which message each model gets no reasoning.
         self.refused: dict[str, int] = {}
-        self.level = 0
+        self.level = _NONE
         self.refusals: list[str] = []
         self.held = self.went = 0
 
@@ -83,7 +84,7 @@ class Reasoning(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """A request begins."""
         known = self._known(ctx)
-        known.level, known.refusals = 0, []
+        known.level, known.refusals = _NONE, []
         return request_context
 
     async def prepare_model_request(
@@ -92,10 +93,7 @@ class Reasoning(AbstractCapability[Any]):
         """Take out what this model refused."""
         known = self._known(ctx)
         messages = request_context.messages
-        upto = known.refused.get(_name(request_context), 0)
-        level = _LEVELS[known.level]
-        if level:
-            upto = max(upto, _open_turn(messages) if level == "older" else len(messages))
+        upto = max(known.refused.get(_name(request_context), 0), _reach(known.level, messages))
         known.held = sum(1 for _ in _thoughts(messages))
         if upto:
             messages = [_without(message) if at < upto else message for at, message in enumerate(messages)]
@@ -114,13 +112,13 @@ class Reasoning(AbstractCapability[Any]):
                 raise error
             known.refusals.append(text)
             raise RetryModelRequest from error
-        if not text or not known.went or known.level + 1 == len(_LEVELS):
+        if not text or not known.went or known.level == _ALL:
             raise error
         if not is_about_reasoning(text, _refusals(request_context.model)):
             raise error
         known.refusals.append(text)
         known.level += 1
-        if _LEVELS[known.level] == "older" and not _has_older(request_context.messages):
+        if known.level == _OLDER and not _has_older(request_context.messages):
             known.level += 1
         raise RetryModelRequest from error
 
@@ -130,9 +128,7 @@ class Reasoning(AbstractCapability[Any]):
         """Note what went, and what this model refuses from here on."""
         known, name = self._known(ctx), _name(request_context)
         if known.level:
-            messages = request_context.messages
-            reach = _open_turn(messages) if _LEVELS[known.level] == "older" else len(messages)
-            known.refused[name] = max(known.refused.get(name, 0), reach)
+            known.refused[name] = max(known.refused.get(name, 0), _reach(known.level, request_context.messages))
         self._last = Sent(name, known.held, known.went, 1 + len(known.refusals), tuple(known.refusals))
         return response
 
@@ -172,6 +168,11 @@ def _thoughts(messages: Sequence[ModelMessage]) -> Iterator[ThinkingPart]:
     for message in messages:
         if isinstance(message, ModelResponse):
             yield from (part for part in message.parts if isinstance(part, ThinkingPart))
+
+
+def _reach(level: int, messages: Sequence[ModelMessage]) -> int:
+    """Up to which message a request of that level has no reasoning."""
+    return {_NONE: 0, _OLDER: _open_turn(messages), _ALL: len(messages)}[level]
 
 
 def _open_turn(messages: Sequence[ModelMessage]) -> int:
