@@ -114,3 +114,17 @@ def own_prices() -> Prices:
     """The person's price file, read now. Raises ``RuleFileError``."""
     file = config.price_file()
     return read(*file) if file is not None else Prices()
+
+
+def readable_prices() -> Prices | None:
+    """The same; ``None`` for a file with a fault, which the commands that are about prices report."""
+    try:
+        return own_prices()
+    except RuleFileError:
+        return None
+
+
+def usd_of(steps: Sequence[StepUse], own: Prices | None) -> float | None:
+    """US dollars of ``steps``; ``None`` without prices, or where no step has one."""
+    found = cost_of(steps, own) if own is not None else None
+    return found.usd if found is not None and found.known else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -23,6 +23,7 @@ from thinkback.errors import BusyError, HeadMovedError, NotFoundError, Thinkback
 from thinkback.log.protocol import Hit, Query, SessionInfo
 from thinkback.model.commits import Commit, Head
 from thinkback.model.curation import curate
+from thinkback.observe.cost import Prices
 from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
 from thinkback.servers.viewer.lines import Line, Lines
@@ -37,7 +38,7 @@ from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
 from thinkback.servers.viewer.writing import PRIORITIES, Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
 from thinkback.session.history.search import BATCH
-from thinkback.session.observing import costs
+from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 
 _ENTRIES = 40
@@ -243,7 +244,8 @@ def conversation(viewer: Viewer, request: Request) -> Response:
             (n for n, (first, last) in enumerate(pages) if line.entries[last - 1].commits[-1].seq >= at), number
         )
     first, last = pages[number] if pages else (0, 0)
-    shown = [_shown(line, at) for at in range(first, last)]
+    prices = readable_prices()
+    shown = [shown_of(line.entries, at, prices) for at in range(first, last)]
     starts = [line.entries[begin].first.seq for begin, _ in pages]
     link = _linked(branch=branch if branch != info.branch else "")
     return viewer.html(
@@ -277,7 +279,8 @@ def following(viewer: Viewer, is_over: Callable[[], bool]) -> Callable[[Request]
         def written(line: Line, piece: Piece) -> str:
             sent = {commit.hash for commit in line.requests}
             more = {"info": info, "piece": piece, "sent": sent, "query": query}
-            shown, opening = _shown(line, piece.number), _shown(line, line.opening(piece.number))
+            prices, places = readable_prices(), (piece.number, line.opening(piece.number))
+            shown, opening = (shown_of(line.entries, at, prices) for at in places)
             return page("added.html", viewer.writing is not None, shown=shown, opening=opening, **more).decode()
 
         place = request.headers.get("last-event-id") or request.query_params.get("after", "")
@@ -420,15 +423,11 @@ class Shown(NamedTuple):
     timeline: Timeline
 
 
-def _shown(line: Line, number: int) -> Shown:
-    entry, usd = line.entries[number], None
-    if entry.use is not None:
-        try:
-            found = costs([entry.use])
-        except ThinkbackError:  # a fault of the price file is for the commands that are about prices
-            found = None
-        usd = found.usd if found is not None and found.known else None
-    timeline = timeline_of(line.entries, number) if entry.opens else NO_TIME
+def shown_of(entries: Sequence[Entry], at: int, prices: Prices | None) -> Shown:
+    """The entry number ``at``."""
+    entry = entries[at]
+    usd = usd_of([entry.use], prices) if entry.use is not None else None
+    timeline = timeline_of(entries, at) if entry.opens else NO_TIME
     return Shown(entry, share_of(entry.parts, entry.use), usd, timeline)
 
 

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from thinkback.errors import ThinkbackError
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Request, TurnEnded
-from thinkback.observe.cost import Prices, cost_of
-from thinkback.session.observing import own_prices
+from thinkback.observe.cost import Prices
+from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.places import NOWHERE, Place, day_of, places
 from thinkback.session.store import SessionStore
 from thinkback.session.usage import lines_of, own_steps, program_of
@@ -203,7 +203,7 @@ class Figures:
     def _read(self) -> None:
         log = self._store.log
         try:
-            infos, where, prices = log.list_sessions(), places(log), _prices()
+            infos, where, prices = log.list_sessions(), places(log), readable_prices()
             with self._lock:
                 self.places, self._sessions = where, len(infos)
                 gone = self._known.keys() - {info.id for info in infos}
@@ -246,13 +246,6 @@ def _keep(top: list[TurnFigures], turn: TurnFigures, measure: Callable[[TurnFigu
         top.append(turn)
         top.sort(key=measure, reverse=True)
         del top[MOST:]
-
-
-def _prices() -> Prices | None:
-    try:
-        return own_prices()
-    except ThinkbackError:  # a fault of the price file is for the commands that are about prices
-        return None
 
 
 def _cells(
@@ -378,15 +371,13 @@ def _turn(
 
 
 def _sums(step: StepUse, prices: Prices | None) -> Sums:
-    use = step.use
-    cost = cost_of([step], prices) if prices is not None else None
-    known = cost is not None and cost.known > 0
+    use, usd = step.use, usd_of([step], prices)
     return Sums(
         1,
         use.input or 0,
         use.cached or 0,
         use.output or 0,
         use.reasoning or 0,
-        cost.usd if cost is not None and known else 0.0,
-        int(known),
+        usd or 0.0,
+        int(usd is not None),
     )

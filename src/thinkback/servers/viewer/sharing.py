@@ -15,7 +15,6 @@ import msgspec
 from markupsafe import Markup
 
 from thinkback.drive.sync import now
-from thinkback.errors import ThinkbackError
 from thinkback.log.outline import Outline
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import SessionInfo
@@ -23,18 +22,15 @@ from thinkback.log.sharing import Leaving, Sharing
 from thinkback.log.tally import title_of
 from thinkback.model.blocks import Unknown
 from thinkback.model.commits import Commit, Compaction, Erased, surviving
-from thinkback.observe.cost import Prices, cost_of
 from thinkback.servers.viewer import looking_back
-from thinkback.servers.viewer.app import Shown
-from thinkback.servers.viewer.conversation import Entry, Part, entries_of, share_of
+from thinkback.servers.viewer.app import Shown, shown_of
+from thinkback.servers.viewer.conversation import Entry, Part, entries_of
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.looking_back import Mending
 from thinkback.servers.viewer.pages import STATIC, pieces
 from thinkback.servers.viewer.replay import Cell, Column, Row, Tally, rows_of, tally
-from thinkback.servers.viewer.timeline import NONE as NO_TIME
-from thinkback.servers.viewer.timeline import timeline_of
 from thinkback.session.exchange.exporting import Exported, Target, as_shared, choose, write
-from thinkback.session.observing import own_prices
+from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import TITLE
 from thinkback.turn.usage import TokenUse, summed
@@ -110,10 +106,7 @@ class _Binding:
         self.done = Exported()
         self._store, self._sharing, self._leaving, self._history = store, sharing, leaving, history
         self._seen: set[int] = set()
-        try:
-            self._prices: Prices | None = own_prices()
-        except ThinkbackError:  # a fault of the price file is for the commands that are about prices
-            self._prices = None
+        self._prices = readable_prices()
 
     def chapters(self, infos: Sequence[SessionInfo], meter: Meter) -> Iterator[Chapter]:
         """A chapter for each session: its current branch."""
@@ -135,16 +128,11 @@ class _Binding:
             tuple(dict.fromkeys(entry.model for entry in entries if entry.model)),
             max((entry.turn for entry in entries), default=0),
             summed(use.use for use in uses) or TokenUse(),
-            self._usd(uses),
-            [self._shown(new, at) for at in range(len(new))],
+            usd_of(uses, self._prices),
+            [shown_of(new, at, self._prices) for at in range(len(new))],
             len(entries) - len(new),
             self._why(line, read, entries),
         )
-
-    def _shown(self, entries: Sequence[Entry], at: int) -> Shown:
-        entry = entries[at]
-        timeline = timeline_of(entries, at) if entry.opens else NO_TIME
-        return Shown(entry, share_of(entry.parts, entry.use), self._usd([entry.use]), timeline)
 
     def _entries(self, line: Line, read: Sequence[Commit]) -> list[Entry]:
         """What is shown, of ``read``; what was used is read off the log itself."""
@@ -179,13 +167,6 @@ class _Binding:
         is_seen = key in self._seen
         self._seen.add(key)
         return is_seen
-
-    def _usd(self, uses: Sequence[object]) -> float | None:
-        counted = [use for use in uses if use is not None]
-        if self._prices is None or not counted:
-            return None
-        found = cost_of(counted, self._prices)  # type: ignore[arg-type]
-        return found.usd if found.known else None
 
     def _why(self, line: Line, read: Sequence[Commit], entries: Sequence[Entry]) -> Why | None:
         """The last request as it was decided on the log itself, beside what of the log is in the file."""
