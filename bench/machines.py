@@ -15,7 +15,6 @@ import os
 import random
 import re
 import secrets
-import select
 import socket
 import socketserver
 import sys
@@ -30,7 +29,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.drive.servers import Asked, Server, head
+from tests.drive.servers import Asked, Relay, Server, carried, head
 from tests.servers.gateway.harness.house import MODEL, REPLAYS, House, Reply
 from tests.stores.postgres_server import Server as Postgres
 from tests.stores.postgres_server import Standby
@@ -88,10 +87,8 @@ class Provider:
         yield b"data: [DONE]\n\n"
 
 
-class Balancer(socketserver.ThreadingTCPServer):
+class Balancer(Relay):
     """Hands each connection to the next gateway that takes it, and knows nothing of what goes through."""
-
-    daemon_threads = True
 
     def __init__(self, gateways: Sequence[House]) -> None:
         turns = itertools.count()
@@ -102,28 +99,13 @@ class Balancer(socketserver.ThreadingTCPServer):
                 with suppress(OSError):
                     for at in range(first, first + len(gateways)):
                         with suppress(ConnectionRefusedError):
-                            _carry(self.request, gateways[at % len(gateways)].port)
+                            address = "127.0.0.1", gateways[at % len(gateways)].port
+                            with socket.create_connection(address) as gateway:
+                                for _ in carried(self.request, gateway):
+                                    pass
                             return
 
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.port: int = self.server_address[1]
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self) -> None:
-        """Take no more connections."""
-        self.shutdown()
-        self.server_close()
-
-
-def _carry(client: socket.socket, port: int) -> None:
-    """Bytes both ways until one side ends."""
-    with socket.create_connection(("127.0.0.1", port)) as gateway:
-        while True:
-            for ready in select.select([client, gateway], [], [])[0]:
-                data = ready.recv(65_536)
-                if not data:
-                    return
-                (gateway if ready is client else client).sendall(data)
+        super().__init__(Handler)
 
 
 class Outcome(NamedTuple):

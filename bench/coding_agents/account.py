@@ -10,12 +10,10 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import select
 import socket
 import socketserver
-import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.coding_agents.model import agent_step
+from tests.drive.servers import Relay, carried
 from thinkback.model.blocks import Text, ToolCall
 from thinkback.model.commits import Commit, Request, Response
 from thinkback.stores import open_store
@@ -205,10 +204,8 @@ def _arguments(source: str) -> object:
         return {"input": source}
 
 
-class Tap(socketserver.ThreadingTCPServer):
+class Tap(Relay):
     """Stands between a client and the gateway at ``port`` and notes what the client got to its end."""
-
-    daemon_threads = True
 
     def __init__(self, port: int) -> None:
         self.acknowledged: set[str] = set()
@@ -217,29 +214,11 @@ class Tap(socketserver.ThreadingTCPServer):
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
                 with suppress(OSError), socket.create_connection(("127.0.0.1", port)) as gateway:
-                    tap.acknowledged.update(_carried(self.request, gateway))
+                    ends = Ends()
+                    for data in carried(self.request, gateway):
+                        tap.acknowledged.update(ends.take(data))
 
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.port: int = self.server_address[1]
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self) -> None:
-        """Take no more connections."""
-        self.shutdown()
-        self.server_close()
-
-
-def _carried(client: socket.socket, gateway: socket.socket) -> Iterator[str]:
-    """Bytes both ways until one side ends; the ids of the responses whose end the client was given."""
-    ends = Ends()
-    while True:
-        for ready in select.select([client, gateway], [], [])[0]:
-            data = ready.recv(65_536)
-            if not data:
-                return
-            (gateway if ready is client else client).sendall(data)
-            if ready is gateway:
-                yield from ends.take(data)
+        super().__init__(Handler)
 
 
 class Ends:

@@ -115,12 +115,36 @@ def _tunnel(target: str, client: socket.socket) -> None:
     host, _, port = target.partition(":")
     with socket.create_connection((host, int(port))) as server:
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        while True:
-            for ready in select.select([client, server], [], [])[0]:
-                data = ready.recv(65536)
-                if not data:
-                    return
-                (server if ready is client else client).sendall(data)
+        for _ in carried(client, server):
+            pass
+
+
+def carried(client: socket.socket, server: socket.socket) -> Iterator[bytes]:
+    """Carry bytes both ways until one side closes; those of the server, once the client was given them."""
+    while True:
+        for ready in select.select([client, server], [], [])[0]:
+            data = ready.recv(65536)
+            if not data:
+                return
+            (server if ready is client else client).sendall(data)
+            if ready is server:
+                yield data
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Takes connections on a port of its own, each with a ``handler`` in a thread."""
+
+    daemon_threads = True
+
+    def __init__(self, handler: type[socketserver.BaseRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.port: int = self.server_address[1]
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self.shutdown()
+        self.server_close()
 
 
 def forward(server: Server, asked: Asked) -> Iterator[bytes]:
