@@ -20,12 +20,6 @@ from thinkback.stores import sqlite_open
 SECRET = "gAAAAABencrypted" * 4
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Where it is stored."""
-    return tmp_path / "chats.db"
-
-
 def items(*said: str) -> list[Any]:
     """Questions."""
     return [{"role": "user", "content": text} for text in said]

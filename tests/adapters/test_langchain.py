@@ -41,12 +41,6 @@ pytestmark = [
 PLACE = PLACES["DeepSeek chat"]
 
 
-@pytest.fixture(scope="module")
-def referee() -> Iterator[Referee]:
-    with Referee() as running:
-        yield running
-
-
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
     """Connections that nobody closes end with the test that made them."""

@@ -50,11 +50,6 @@ MESSAGES = [
 ]
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "chats.db"
-
-
 def test_messages_come_back_as_they_were_added(log: Path) -> None:
     """With signatures, encrypted items and calls; opaque values stand once, and search finds the thoughts."""
     history = ChatMessageHistory("ada", log)

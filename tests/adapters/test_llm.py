@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,6 @@ KEY = "sk-not-for-any-log-0123456789"
 MODEL = "thinkback/anthropic/claude-opus-5-5"
 """It demands its reasoning of all turns."""
 CHAT = "thinkback/deepseek/deepseek-v4-pro"
-
-
-@pytest.fixture(scope="module")
-def referee() -> Iterator[Referee]:
-    with Referee() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)

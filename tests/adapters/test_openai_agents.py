@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +75,6 @@ CHAT = [
 ]
 COMPACTED = {"type": "compaction", "encrypted_content": "c"}
 ITEMS: list[Any] = [ASKED, THOUGHT, CALL, RESULT, SAID, PICTURE, *CHAT, COMPACTED]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Where it is recorded."""
-    return tmp_path / "chats.db"
-
-
-@pytest.fixture(scope="module")
-def referee() -> Iterator[Referee]:
-    """A strict provider."""
-    with Referee() as found:
-        yield found
 
 
 def texts(log: Path, *kinds: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -117,19 +116,6 @@ MESSAGES: list[Any] = [
         state="interrupted",
     ),
 ]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Where it is recorded."""
-    return tmp_path / "chats.db"
-
-
-@pytest.fixture(scope="module")
-def referee() -> Iterator[Referee]:
-    """A strict provider."""
-    with Referee() as found:
-        yield found
 
 
 def turn(text: str) -> list[Any]:
