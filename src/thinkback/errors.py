@@ -12,6 +12,7 @@ from typing import ClassVar
 PROGRAM = "or, in a program, "
 """How a next action begins that only a program can do: commands and servers leave it out."""
 IN_A_PROGRAM = f"{PROGRAM}give"
+OTHER_MODEL = f"{PROGRAM}give model= another name"
 AGAIN = f"{PROGRAM}session.generate() asks again, with what is in the log"
 NEXT = "`thinkback why --next` shows the next one"
 WHY = f"{PROGRAM}session.why() shows what was sent and why"
@@ -57,6 +58,10 @@ class ProviderError(ThinkbackError):
     """The provider answered with an error. ``details``: status, code, type, provider_message."""
 
     kind = "provider"
+
+
+class UnknownModelError(ProviderError):
+    """The provider serves no model of this name. ``details``: also endpoint, model and, in ``nearest``, known names."""
 
 
 class NetworkError(ThinkbackError):

@@ -20,7 +20,7 @@ from thinkback.cli.chat.drawing.look import Look
 from thinkback.cli.run import Screen, _prompt
 from thinkback.model.commits import TurnEnded
 from thinkback.model.deltas import ReasoningDelta, Status
-from thinkback_referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
+from thinkback_referee import BAD_KEY, Call, CutAfterBytes, HttpError, Referee, Stall, Step
 
 
 def place(referee: Referee) -> tuple[str, ...]:
@@ -380,6 +380,46 @@ def test_a_refusal_is_told_in_the_provider_s_words(command: Command, referee: Re
     assert (3, "") == (done.code, done.out)
     assert "Authentication Fails (governor)" in done.err
     assert "check the key: DEEPSEEK_API_KEY" in done.err
+
+
+@pytest.mark.parametrize("name", [(), ("--session", "try")], ids=["unnamed", "named"])
+def test_a_model_that_nobody_serves_is_told_with_those_that_are_meant(
+    inside: Inside, referee: Referee, name: tuple[str, ...]
+) -> None:
+    """Nothing is left of the attempt; in a session that was there it stays."""
+    asked = (*place(referee), "-m", "deepseek-v4-por", *name)
+    done = inside("run", "Hi", *asked, DEEPSEEK_API_KEY=KEY)
+
+    assert (3, "") == (done.code, done.out)
+    assert "deepseek knows no model 'deepseek-v4-por': did you mean deepseek-v4-pro or" in done.err
+    assert "`thinkback models deepseek` lists the known ones" in done.err
+    assert "base URL" not in done.err
+    assert [] == inside("sessions", "--json").json
+
+    if name:
+        inside("run", "Hi", *place(referee), *name, DEEPSEEK_API_KEY=KEY)
+        again = inside("run", "Hi", *asked, "--json", DEEPSEEK_API_KEY=KEY).json["error"]
+        referee.push(Step(fault=HttpError(404, {"error": {"message": "The model `deepseek-v4-pro` does not exist"}})))
+        known = inside("run", "Hi", *place(referee), *name, DEEPSEEK_API_KEY=KEY)
+        assert ("provider", "deepseek-v4-pro") == (again["kind"], again["details"]["nearest"][0])
+        assert ["try"] == [session["name"] for session in inside("sessions", "--json").json]
+        assert "deepseek-v4-pro is known at deepseek: this key may be one that cannot use it" in known.err
+
+
+def test_a_server_on_this_machine_that_is_not_there_is_told_at_once(inside: Inside) -> None:
+    """Once, with its address once and in words; nothing waits for it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    done = inside("run", "Hi", "--endpoint", "ollama", "--model", "m", "--base-url", f"{url}/v1")
+    chat = inside("chat", "--endpoint", "ollama", "--model", "m", "--base-url", f"{url}/v1", stdin=b"Hi\n")
+
+    said = (
+        f"ollama at {url}: nothing listens there (connection refused)\n  - start Ollama there, or correct the base URL"
+    )
+    assert (4, f"thinkback: {said}\n") == (done.code, done.err)
+    assert said in chat.out + chat.err
+    assert 1 == (chat.out + chat.err).count(url)
 
 
 def test_what_arrived_before_a_break_is_printed(command: Command, referee: Referee) -> None:

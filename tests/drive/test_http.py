@@ -158,13 +158,24 @@ def test_no_limit_is_no_limit(post: Post) -> None:
 
 
 def test_server_that_is_not_there(post: Post) -> None:
-    """A refused connection may be tried again."""
+    """On this machine nobody comes to listen while one waits: it is told at once, in words."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(NetworkError) as caught:
         post(url)
-    assert {"phase": "network"} == caught.value.details
+    assert {"phase": "network", "permanent": True} == caught.value.details
+    assert "nothing listens there (connection refused)" == caught.value.message
+
+
+def test_a_connection_that_another_machine_refuses_may_be_tried_again(post: Post) -> None:
+    """A proxy's word for it is one as well; and a name that nobody knows has no number."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        way = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(NetworkError) as caught:
+        post("http://house.example/", proxy=way)
+    assert ("the connection was refused", {"phase": "network"}) == (caught.value.message, caught.value.details)
 
 
 def test_connection_that_breaks(post: Post) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thinkback.errors import SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook, normalise_url
-from thinkback.rules.urls import server_of
+from thinkback.rules.urls import host_of, is_loopback, server_of
 
 BOOK = load_rulebook()
 
@@ -131,3 +131,20 @@ def test_own_url_means_the_endpoint(endpoint: Endpoint) -> None:
 def test_a_server_is_scheme_host_and_port(url: str, server: str) -> None:
     """In one spelling; what is no base URL has none."""
     assert server == server_of(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "is_near"),
+    [
+        ("http://127.0.0.1:8077/v1", "127.0.0.1", True),
+        ("http://[::1]/v1", "::1", True),
+        ("http://LOCALHOST:1/", "localhost", True),
+        ("https://localhost.example", "localhost.example", False),
+        ("http://10.0.0.1", "10.0.0.1", False),
+        ("http://[", "", False),
+        ("", "", False),
+    ],
+)
+def test_this_machine_is_known_by_its_names(url: str, host: str, is_near: bool) -> None:
+    """What is no address names no host, and that is not this machine."""
+    assert (host, is_near) == (host_of(url), is_loopback(host_of(url)))

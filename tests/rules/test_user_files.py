@@ -116,6 +116,7 @@ def test_models_for_lists_are_added() -> None:
     assert len(kimi) == len(set(kimi)) > 3
     assert ["mine-1", "kimi-k3", "mine-2"] == book.served("vllm")
     assert "command-a-03-2025" in book.served("cohere")
+    assert (["mine-2", "mine-1"], []) == (book.nearest("vllm", "Mine-2"), book.nearest("unknown", "mine-2"))
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,21 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turn.playbook import Playbook, answers, begins, breaks, ends, keeps, refuses, sends, target
-from thinkback.errors import WHY, NetworkError, ProviderError
+from thinkback.errors import OTHER_MODEL, WHY, NetworkError, ProviderError, UnknownModelError
 
 KEYS = "check the key: HOUSE_KEY"
-MODELS = "check the model name 'thinker' and the base URL https://house.example/v1"
+MODELS = "house knows no model 'thinker'"
+PLACE = "check the model name 'thinker' and the base URL https://house.example/v1"
 
 
-def advice(code: int, message: str) -> str:
-    """The first thing to do after a refusal in these words."""
+def advice(code: int, message: str, expected: str) -> str:
+    """The first thing to do after a refusal in these words; an unknown model has an error of its own."""
+    kind = UnknownModelError if expected == MODELS else ProviderError
     play = Playbook(max_retries=0) >> begins << keeps("user") << sends >> refuses(code, message)
-    play << keeps("request failed") << ends("failed", ProviderError)
+    play << keeps("request failed") << ends("failed", kind)
     assert play.outcome is not None
-    assert isinstance(play.outcome.error, ProviderError)
+    assert isinstance(play.outcome.error, kind)
+    assert (kind is UnknownModelError) == (OTHER_MODEL in play.outcome.error.next_actions)
     return play.outcome.error.next_actions[0]
 
 
@@ -45,7 +48,7 @@ def advice(code: int, message: str) -> str:
 )
 def test_a_400_about_keys_or_models_is_known_by_its_words(message: str, expected: str) -> None:
     """Some hosts answer a bad key or an unknown model with 400, and only the text tells."""
-    assert expected == advice(400, message)
+    assert expected == advice(400, message, expected)
 
 
 PAGE = "<!DOCTYPE html><html><head><title>Just a\n moment</title></head><body>" + "no " * 2_000 + "</body></html>"
@@ -81,16 +84,36 @@ def test_a_page_for_browsers_is_called_so_whatever_its_status(page: str, said: s
 )
 def test_another_status_speaks_for_itself(code: int, expected: str) -> None:
     """What its text says of keys and models changes nothing."""
-    assert expected == advice(code, "the api key may not use this model: not found" if code != 422 else "api key?")
+    said = "the api key may not use this model: not found" if code != 422 else "api key?"
+    assert expected == advice(code, said, expected)
+
+
+def test_a_404_is_about_the_model_where_it_says_so() -> None:
+    """By its name or in words; else the address may be wrong as well."""
+    assert MODELS == advice(404, "model: thinker", MODELS)
+    assert MODELS == advice(404, "models/thinker is not found for API version v1beta", MODELS)
+    assert PLACE == advice(404, "Not Found", PLACE)
+
+
+LOCAL, HOUSE = "http://127.0.0.1:8077/v1", "https://house.example/v1"
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "remedy"), [("referee", "start it: `thinkback referee`"), ("house", "check the address and network")]
+    ("endpoint", "home", "url", "remedy"),
+    [
+        ("referee", LOCAL, LOCAL, "start it: `thinkback referee`"),
+        ("house", HOUSE, HOUSE, "check the address and network"),
+        ("house", LOCAL, LOCAL, "start House there, or correct the base URL"),
+        ("house", HOUSE, LOCAL, "start the server there, or correct the base URL"),
+    ],
 )
-def test_a_server_that_is_not_there_is_started_where_it_is_ours(endpoint: str, remedy: str) -> None:
-    """Of any other the address and the network may be wrong."""
+def test_a_server_that_is_not_there_is_started_where_it_is_near(
+    endpoint: str, home: str, url: str, remedy: str
+) -> None:
+    """On this machine whoever reads this can; of any other the address and the network may be wrong."""
     there = target()
-    there = replace(there, endpoint=replace(there.endpoint, id=endpoint))
+    place = replace(there.endpoint, id=endpoint, name="House", base_url=home)
+    there = replace(there, endpoint=place, base_url=url)
     play = Playbook(at=there, max_retries=0) >> begins << keeps("user") << sends >> breaks(permanent=True)
     play << keeps("request failed") << ends("failed", NetworkError)
     assert play.outcome is not None

@@ -37,7 +37,7 @@ from tests.turn.playbook import (
     word,
 )
 from tests.turn.test_credentials import Signs
-from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ReplayRefused
+from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ReplayRefused, UnknownModelError
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Draft, Message, Request, Response, Tool, TurnEnded
 from thinkback.model.deltas import ReasoningDelta, TextDelta
@@ -204,15 +204,16 @@ def test_malformed_stream_is_partial() -> None:
 def test_refusal_is_a_failure_with_the_providers_words() -> None:
     """A status that no retry can mend ends the turn; what was asked is on record for ``why``."""
     play = Playbook() >> begins << keeps("user") << sends >> refuses(404, "no such model")
-    play << keeps("request failed") << ends("failed", ProviderError)
+    play << keeps("request failed") << ends("failed", UnknownModelError)
     assert play.outcome is not None
-    assert isinstance(play.outcome.error, ProviderError)
+    assert isinstance(play.outcome.error, UnknownModelError)
     assert {
         "status": 404,
         "code": "no",
         "type": "refused",
         "provider_message": "no such model",
         "model": "thinker",
+        "endpoint": "house",
     } == (play.outcome.error.details)
     assert "thinker" in play.outcome.error.next_actions[0]
 

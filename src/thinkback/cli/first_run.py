@@ -79,6 +79,9 @@ def choose(asked: Destination, session: str = "") -> Destination:
     endpoint = _ask_endpoint(book, offered)
     model = asked.model or _ask_model(book, endpoint)
     if endpoint.id == REFEREE:
+        terminal.note(
+            f"for this chat alone, nothing is stored: {hints.command('chat', endpoint=REFEREE)} tries it again"
+        )
         return Destination(endpoint.id, model)
     _keep(endpoint, model, _ask_key(endpoint, found))
     return Destination(endpoint.id, model)

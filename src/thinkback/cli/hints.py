@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from thinkback.errors import AGAIN, NEXT, WHY
+from thinkback.errors import AGAIN, NEXT, OTHER_MODEL, WHY
 
 if TYPE_CHECKING:
     from thinkback.errors import ThinkbackError
@@ -30,7 +30,13 @@ _PASSWORD = re.compile(r"(://[^:/@]*:)[^/@]*(?=@)|(password=)[^&]*")
 _SLASHES: Mapping[str, str] = MappingProxyType(
     {"sessions": "/sessions", "apps": "/app", "endpoints": "/endpoint", "why --next": "/why next"}
 )
-_CHAT: Mapping[str, str] = MappingProxyType({AGAIN: "/retry asks again", WHY: "/why shows what was sent and why"})
+_CHAT: Mapping[str, str] = MappingProxyType(
+    {
+        AGAIN: "/retry asks again",
+        WHY: "/why shows what was sent and why",
+        OTHER_MODEL: "/model NAME changes the model; then /retry",
+    }
+)
 
 
 class Given(NamedTuple):

@@ -178,6 +178,7 @@ def place_options(command: Command) -> Command:
         ),
         click.option(
             "--model",
+            "-m",
             metavar="NAME",
             default="",
             envvar="THINKBACK_MODEL",

@@ -146,7 +146,7 @@ def _ask(
 ) -> None:
     from thinkback.cli.chat import fresh
     from thinkback.cli.referee import APP, ENDPOINT, StandIn, completed
-    from thinkback.errors import ProviderError, ThinkbackError
+    from thinkback.errors import ProviderError, ThinkbackError, UnknownModelError
     from thinkback.session import retry_reasoning_only
 
     with open_log(log_path(db), asks=True) as store:
@@ -175,8 +175,10 @@ def _ask(
                         )
                     raise
                 except ThinkbackError as error:
-                    sent = session.log(kinds=("response",) if not name else ("request", "response"))
-                    if known is not None or isinstance(error, ProviderError) or sent:
+                    is_misnamed = isinstance(error, UnknownModelError)
+                    sent = session.log(kinds=("request", "response") if name and not is_misnamed else ("response",))
+                    is_worth_a_look = isinstance(error, ProviderError) and not is_misnamed
+                    if known is not None or is_worth_a_look or sent:
                         raise hints.for_shell(error, session.name) from None
                     fresh.forget(store.log, session.id)  # nobody answered, and who runs it again begins anew
                     raise

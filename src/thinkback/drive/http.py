@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
@@ -17,12 +18,14 @@ import msgspec
 from thinkback.drive.deadline import Deadline
 from thinkback.drive.resting import before_reads
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
+from thinkback.rules.urls import host_of, is_loopback
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
 
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 C = TypeVar("C")
 Verify: TypeAlias = "ssl.SSLContext | str | os.PathLike[str] | bool"
 
@@ -94,7 +97,7 @@ class Httpx2Transport:
             )
             response = self._client.send(request, stream=True)
         except _failures() as error:
-            raise translate(error, "first_byte", deadline) from None
+            raise translate(error, "first_byte", deadline, url) from None
         try:
             request.extensions["timeout"]["read"] = timeouts.idle
             stream = response.extensions.get("network_stream")
@@ -137,7 +140,7 @@ class AsyncHttpx2Transport:
             async with asyncio.timeout(deadline.remaining()):
                 response = await self._client.send(request, stream=True)
         except _failures(TimeoutError) as error:
-            raise translate(error, "first_byte", deadline) from None
+            raise translate(error, "first_byte", deadline, url) from None
         try:
             request.extensions["timeout"]["read"] = timeouts.idle
             yield HttpResponse(response.status_code, dict(response.headers), _apieces(response, deadline))
@@ -254,13 +257,17 @@ def _limits(timeouts: Timeouts, deadline: Deadline) -> httpx2.Timeout:
     return httpx2.Timeout(write, connect=connect, read=read, pool=connect)
 
 
-def translate(error: Exception, reading: Literal["first_byte", "idle"], deadline: Deadline) -> NetworkError:
-    """The transport's exception as one of ours; ``reading`` is the phase a read time-out belongs to."""
+def translate(
+    error: Exception, reading: Literal["first_byte", "idle"], deadline: Deadline, url: str = ""
+) -> NetworkError:
+    """The transport's exception as one of ours; ``reading`` is the phase a read time-out belongs to, ``url`` where a
+    request was to go that has no response yet.
+    """
     import httpx2
 
     if deadline.passed:
         return deadline.error()
-    text = str(error) or type(error).__name__
+    text = _ERRNO.sub("", str(error)) or type(error).__name__
     if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
         return PhaseTimeout(f"no connection in time: {text}", details={"phase": "connect"})
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
@@ -276,4 +283,16 @@ def translate(error: Exception, reading: Literal["first_byte", "idle"], deadline
         )
     if "WRONG_VERSION_NUMBER" in text:
         return NetworkError(f"the server does not speak TLS: is its address http://? ({text})", details=permanent)
+    if _is_refused(error):
+        # who starts a server on this machine sees it sooner than the next attempt does
+        gone = is_loopback(host_of(url))
+        said = "nothing listens there (connection refused)" if gone else "the connection was refused"
+        return NetworkError(said, details=permanent if gone else {"phase": "network"})
     return NetworkError(f"the request failed: {text}", details={"phase": "network"})
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether nobody took the connection; the client's own exceptions stand before the system's."""
+    while error is not None and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None

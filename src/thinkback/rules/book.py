@@ -114,6 +114,11 @@ class Rulebook:
         facts = (row.model for row in self.models() if row.endpoint == endpoint and PATTERN.isdisjoint(row.model))
         return list(dict.fromkeys((*(model for row in lists for model in row.models), *facts)))
 
+    def nearest(self, endpoint: str, model: str) -> list[str]:
+        """The known models of the endpoint with this id whose names are most like ``model``, the likest first."""
+        names = {name.lower(): name for name in self.served(endpoint)}
+        return [names[close] for close in difflib.get_close_matches(model.lower(), names)]
+
     def endpoint(self, name: str) -> Endpoint:
         """The endpoint with this id or alias, upper and lower case alike; ``NotFoundError`` when there is none."""
         wanted = name.lower()

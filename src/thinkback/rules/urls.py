@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import ipaddress
 import re
 from urllib.parse import urlsplit
 
@@ -44,6 +45,22 @@ def server_of(url: str) -> str:
     except SettingError:
         return ""
     return f"{parts.scheme}://{parts.hostname}:{parts.port or _DEFAULT_PORTS[parts.scheme]}"
+
+
+def host_of(url: str) -> str:
+    """The host that ``url`` names, without its port; empty for what is no URL."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether who listens at ``host`` is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def split_address(url: str) -> tuple[str, str]:

@@ -108,7 +108,7 @@ class AsyncReplyStream:
         except StopAsyncIteration:
             outcome = self._driver.outcome if self._driver is not None else None
             if outcome is not None and outcome.error is not None:
-                raise turns.with_targets(self._conversation, outcome.error) from None
+                raise turns.explained(self._conversation, outcome.error) from None
             raise
         except asyncio.CancelledError:
             # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.

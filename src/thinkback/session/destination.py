@@ -151,7 +151,11 @@ def check_destination(to: Destination, rulebook: Rulebook) -> None:
     if not (to.endpoint or to.base_url):
         raise NotFoundError(
             "no endpoint is set",
-            next_actions=("give --endpoint (`thinkback endpoints` lists them) or --base-url",),
+            next_actions=(
+                "`thinkback chat` on a terminal sets one up",
+                "give --endpoint (`thinkback endpoints` lists them) or --base-url",
+                "without a key: --endpoint referee, a stand-in for providers",
+            ),
         )
     if not to.model:
         where = rulebook.endpoint(to.endpoint) if to.endpoint else rulebook.endpoint_for_url(to.base_url)

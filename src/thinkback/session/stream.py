@@ -68,7 +68,7 @@ class ReplyStream:
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None
         if outcome is not None and outcome.error is not None:
-            raise turns.with_targets(self._conversation, outcome.error)
+            raise turns.explained(self._conversation, outcome.error)
 
     @property
     def reply(self) -> Reply:

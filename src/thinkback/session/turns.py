@@ -19,6 +19,7 @@ from thinkback.errors import (
     ReplayRefused,
     SettingError,
     ToolDefinitionError,
+    UnknownModelError,
     UnsupportedContent,
     Veto,
 )
@@ -38,6 +39,7 @@ from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
+    from thinkback.rules import Rulebook
     from thinkback.session.configuration import Configuration, Sources
     from thinkback.session.conversation import Conversation
 
@@ -137,12 +139,28 @@ def begin(
     return conversation.configure(sources)
 
 
-def with_targets(conversation: Conversation, error: Exception) -> Exception:
-    """``error``, with what became of the other targets."""
+def explained(conversation: Conversation, error: Exception) -> Exception:
+    """``error``, with the models that were perhaps meant, and with what became of the other targets."""
+    if isinstance(error, UnknownModelError):
+        _name_models(error, conversation.store.rulebook)
     followed = conversation.followed
     if followed.rotating is None:
         return error
     return followed.rotation.with_targets(followed.rotating, conversation.history.commits, error)
+
+
+def _name_models(error: UnknownModelError, rulebook: Rulebook) -> None:
+    endpoint, model = str(error.details["endpoint"]), str(error.details["model"])
+    known = rulebook.served(endpoint)
+    nearest = [] if model in known else rulebook.nearest(endpoint, model)
+    error.details["nearest"] = nearest
+    fact, *rest = error.next_actions
+    if model in known:
+        fact = f"{model} is known at {endpoint}: this key may be one that cannot use it"
+    elif nearest:
+        fact = f"{fact}: did you mean {' or '.join(nearest)}?"
+    listed = (f"`thinkback models {endpoint}` lists the known ones",) if known else ()
+    error.next_actions = (fact, *listed, *rest)
 
 
 def ask_for(

@@ -7,12 +7,21 @@ from typing import Any
 
 import msgspec
 
-from thinkback.errors import AGAIN, WHY, NetworkError, PhaseTimeout, ProviderError, ThinkbackError
+from thinkback.errors import (
+    AGAIN,
+    OTHER_MODEL,
+    WHY,
+    NetworkError,
+    PhaseTimeout,
+    ProviderError,
+    ThinkbackError,
+    UnknownModelError,
+)
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Failure, TurnState
 from thinkback.model.target import Target
-from thinkback.rules.urls import server_of
+from thinkback.rules.urls import host_of, is_loopback, server_of
 from thinkback.turn.events import NetError
 from thinkback.turn.plan import Plan
 from thinkback.wire.documents import PAGE, page_of
@@ -50,29 +59,42 @@ def read_failure(status: int, body: bytes, plan: Plan) -> Failure:
 
 def refused(failure: Failure, plan: Plan) -> ProviderError:
     """The error for a status that says no."""
-    return ProviderError(
-        f"{plan.target.endpoint.id} answered {failure.status}: {failure.message}",
-        details={
-            "status": failure.status,
-            "code": failure.code,
-            "type": failure.type,
-            "provider_message": failure.message,
-            "model": plan.target.model,
-        },
-        next_actions=_advice(failure, plan),
-    )
+    endpoint, model = plan.target.endpoint.id, plan.target.model
+    message = f"{endpoint} answered {failure.status}: {failure.message}"
+    details: dict[str, object] = {
+        "status": failure.status,
+        "code": failure.code,
+        "type": failure.type,
+        "provider_message": failure.message,
+        "model": model,
+    }
+    if _is_about_model(failure, model):
+        unknown = f"{endpoint} knows no model {model!r}"
+        return UnknownModelError(
+            message, details={**details, "endpoint": endpoint}, next_actions=(unknown, OTHER_MODEL)
+        )
+    return ProviderError(message, details=details, next_actions=_advice(failure, plan))
 
 
 def unreachable(event: NetError, target: Target) -> NetworkError:
     """The error for a request that brought nothing back."""
     kind = NetworkError if event.phase == "network" else PhaseTimeout
     server = server_of(target.base_url)
-    remedy = "start it: `thinkback referee`" if target.endpoint.id == _REFEREE else "check the address and network"
     return kind(
         f"{target.endpoint.id} at {server}: {event.message}",
         details={"phase": event.phase, "endpoint": target.endpoint.id, "server": server},
-        next_actions=(remedy, AGAIN),
+        next_actions=(_way_there(target), AGAIN),
     )
+
+
+def _way_there(target: Target) -> str:
+    """What to do where nobody answered: a server on this machine is there for a person to start."""
+    if target.endpoint.id == _REFEREE:
+        return "start it: `thinkback referee`"
+    if not is_loopback(host_of(target.base_url)):
+        return "check the address and network"
+    is_local = is_loopback(host_of(target.endpoint.base_url))
+    return f"start {target.endpoint.name if is_local else 'the server'} there, or correct the base URL"
 
 
 def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
@@ -128,15 +150,23 @@ def reason_of(error: Exception | None) -> str:
     return type(error).__name__ if error is not None else ""
 
 
+def _is_about_model(failure: Failure, model: str) -> bool:
+    """Whether the endpoint knows no such model; some hosts answer that with 400 and say so in words only."""
+    message = failure.message
+    if failure.code == PAGE or failure.status not in (400, 404):
+        return False
+    if failure.status == 400 and _ABOUT_KEYS.search(message):
+        return False
+    return bool(_ABOUT_MODELS.search(message)) or (failure.status == 404 and model in message)
+
+
 def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
-    """What to do next; some hosts answer a bad key or an unknown model with 400 and say so in words only."""
+    """What to do next; some hosts answer a bad key with 400 and say so in words only."""
     status = failure.status
     if failure.code == PAGE:
         return (_NOT_THERE, f"the base URL is {plan.target.base_url}")
     if status == 400 and _ABOUT_KEYS.search(failure.message):
         status = 401
-    elif status == 400 and _ABOUT_MODELS.search(failure.message):
-        status = 404
     if status in (401, 403) and plan.waits:
         return (f"check what {plan.target.endpoint.auth.scheme} signs in as, and what that may use",)
     if status in (401, 403):

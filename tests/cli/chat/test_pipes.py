@@ -11,7 +11,7 @@ import pytest
 
 import thinkback
 from tests.cli.chat.talks import asked, messages, say
-from tests.cli.command import PLACE, Command
+from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import Inside
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
@@ -133,6 +133,21 @@ def test_the_exit_code_is_that_of_the_last_turn(command: Command, referee: Refer
     referee.push(Step(fault=HttpError(400, {"error": {"message": "no such thing"}})))
 
     assert exits.code_of("provider") == command("chat", *place(referee), stdin=b"One\n").code
+
+
+def test_a_chat_ends_with_the_name_of_its_session(inside: Inside, referee: Referee) -> None:
+    """On standard error; a session that nobody named, and in which no model answered to a wrong name, is not kept."""
+    lines, key = b"Hi\n", {"DEEPSEEK_API_KEY": KEY}
+    wrong = inside("chat", *place(referee), "--model", "deepseek-v4-por", stdin=lines, **key)
+    mended = inside(
+        "chat", *place(referee), "-m", "deepseek-v4-por", stdin=b"Hi\n/model deepseek-v4-pro\n/retry\n", **key
+    )
+
+    names = [session["name"] for session in inside("sessions", "--json").json]
+    assert (3, 0, 1) == (wrong.code, mended.code, len(names))
+    assert "continues this session" not in wrong.err
+    assert "/model NAME changes the model; then /retry" in wrong.out + wrong.err
+    assert mended.err.endswith(f" --session {names[0]}` continues this session\n")
 
 
 def test_without_a_place_nothing_is_made(command: Command) -> None:

@@ -40,6 +40,7 @@ class Chat:
     ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``attached`` goes along with the next message.
     ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
+    ``misnamed`` are the ids of sessions whose model an endpoint did not know.
     ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
@@ -63,6 +64,7 @@ class Chat:
         self.is_over = False
         self.attached: list[Media | str] = []
         self.unnamed: list[str] = []
+        self.misnamed: set[str] = set()
         self.is_summary_told = False
         self.system: str | None = None
         self.screen = Screen(stream, self._look, aside=aside)
@@ -77,7 +79,14 @@ class Chat:
     ) -> None:
         self.toolbox.close()
         for session in self.unnamed:
-            fresh.forget_unused(self.store.log, session)
+            fresh.forget_unused(self.store.log, session, is_misnamed=session in self.misnamed)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the session is still there when the chat is over."""
+        session = self.session.id
+        is_question = session in self.misnamed and session in self.unnamed
+        return bool(self.session.log()) and not (is_question and not fresh.is_answered(self.store.log, session))
 
     def prompt(self, text: str) -> Prompt:
         """``text`` with what is attached, which is gone then: quoted files behind it, media as parts."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -102,13 +101,13 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
             found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
             for key, value in wanted.items():
                 found.set(key, value)
-            unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
             with (
-                unused,
-                silent_keys(reader.is_live),
                 Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr, stand_in) as chat,
+                silent_keys(reader.is_live),
             ):
                 chat.system = given["system"]
+                if not (session or known):
+                    chat.unnamed.append(found.id)
                 if reader.is_live:
                     terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
                     if place.endpoint == ENDPOINT:
@@ -116,7 +115,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                     if known is not None and known.commits:
                         resume.show(chat)
                 code = loop.run(chat)
-                if reader.is_live and chat.session.log():
+                if chat.is_kept:
                     terminal.note(f"{hints.command('chat', session=chat.session.name)} continues this session")
     sys.exit(code)
 

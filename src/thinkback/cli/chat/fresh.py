@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
@@ -19,21 +18,22 @@ def name() -> str:
     return time.strftime("chat-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)
 
 
-@contextmanager
-def kept_if_used(log: Store, session: str) -> Iterator[None]:
-    """Forget the session with that id in the end, unless something was said in it or forked from it."""
-    try:
-        yield
-    finally:
-        forget_unused(log, session)
+def forget_unused(log: Store, session: str, *, is_misnamed: bool = False) -> None:
+    """Delete the session with that id where nothing was said in it and nothing forked from it.
 
-
-def forget_unused(log: Store, session: str) -> None:
-    """Delete the session with that id where nothing was said in it and nothing forked from it."""
+    ``is_misnamed``: its model is one that the endpoint did not know; then questions without any answer are nothing.
+    """
     info = log.find_session(session)
-    is_used = info is None or info.commits or any(other.parent == session for other in log.list_sessions())
-    if not is_used:
+    if info is None or any(other.parent == session for other in log.list_sessions()):
+        return
+    if not info.commits or (is_misnamed and not is_answered(log, session)):
         forget(log, session)
+
+
+def is_answered(log: Store, session: str) -> bool:
+    """Whether a model answered on any branch of the session with that id."""
+    branches = [branch.name for branch in log.refs.list(session)]
+    return any(commit.kind == "response" for name in branches for commit in log.read(session, branch=name))
 
 
 def forget(log: Store, session: str) -> None:

@@ -17,7 +17,7 @@ from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.drawing.screen import is_withheld
 from thinkback.cli.chat.keyboard import SIGNALLED
-from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError
+from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError, UnknownModelError
 from thinkback.model.deltas import Status
 from thinkback.session import retry_reasoning_only
 from thinkback.session.config import keys
@@ -66,6 +66,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.screen.note("interrupted before the message was stored")
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
+        if isinstance(error, UnknownModelError):
+            chat.misnamed.add(chat.session.id)
         chat.screen.finish(reply_of(stream), hints.for_chat(_located(chat, error)))
         if isinstance(error, CredentialError) and reply_of(stream) is None and _keeps_key(chat):
             chat.system = system
@@ -83,8 +85,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
 
 
 def _located(chat: Chat, error: ThinkbackError) -> ThinkbackError:
-    """``error`` with the endpoint and its host, where the network failed."""
-    if isinstance(error, NetworkError):
+    """``error`` with the endpoint and its host, where the network failed and it does not say where."""
+    if isinstance(error, NetworkError) and "server" not in error.details:
         target = chat.session.target
         error.message = f"{target.endpoint.id} at {urlsplit(target.base_url).netloc}: {error.message}"
     return error

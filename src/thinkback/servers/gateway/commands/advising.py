@@ -11,7 +11,8 @@ from importlib.util import find_spec
 
 from thinkback.errors import CredentialError, ThinkbackError, install_hint
 from thinkback.rules import Rulebook
-from thinkback.servers.gateway.config.checking import is_loopback, open_to_strangers, quoted
+from thinkback.rules.urls import is_loopback
+from thinkback.servers.gateway.config.checking import open_to_strangers, quoted
 from thinkback.servers.gateway.config.schema import Config, To, Upstream
 from thinkback.servers.gateway.running.places import state_place
 from thinkback.servers.gateway.secrets.secret import read_key, read_secret

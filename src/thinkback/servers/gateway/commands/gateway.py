@@ -174,7 +174,7 @@ def _serve(start: Start, config: Config) -> int:
 def _check_keys(config: Config) -> str:
     """What is to be said of keys. Raises ``CredentialError`` where others could ask and nobody could be let in."""
     from thinkback.errors import CredentialError
-    from thinkback.servers.gateway.config.checking import is_loopback
+    from thinkback.rules.urls import is_loopback
     from thinkback.servers.gateway.running.places import office_of
 
     if config.server.no_auth:

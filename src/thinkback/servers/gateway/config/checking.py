@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
@@ -12,7 +11,7 @@ from thinkback.errors import NotFoundError, SettingError, ThinkbackError
 from thinkback.model.rule import Endpoint
 from thinkback.proxy.headers import HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
-from thinkback.rules.urls import normalise_url
+from thinkback.rules.urls import is_loopback, normalise_url
 from thinkback.servers.gateway.config import naming
 from thinkback.servers.gateway.config.schema import Alias, Config, Server, Store, Upstream
 from thinkback.servers.gateway.grant import check_tenant
@@ -130,14 +129,6 @@ def _place(path: str, name: str, rulebook: Rulebook, what: str) -> Iterator[Faul
         rulebook.endpoint(name)
     except NotFoundError as error:
         yield Fault(path, "", f"there is no {what} of this name; {error.next_actions[0]}")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether who listens at ``host`` is reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def is_reached(server: Server) -> bool:

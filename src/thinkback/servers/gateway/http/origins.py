@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from thinkback.proxy.headers import is_name
 from thinkback.proxy.problems import Refused
-from thinkback.servers.gateway.config.checking import LOOPBACK_NAMES, is_loopback
+from thinkback.rules.urls import is_loopback
+from thinkback.servers.gateway.config.checking import LOOPBACK_NAMES
 from thinkback.servers.gateway.config.schema import Server
 from thinkback.servers.gateway.http.answers import Answer
 
