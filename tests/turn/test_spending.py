@@ -8,7 +8,7 @@ import pytest
 
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolResult
+from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import (
     Commit,
     Compaction,
@@ -184,3 +184,23 @@ def test_an_imported_response_counts_once_and_by_its_last_numbers() -> None:
     for order in ((early, late), (late, early), (early, late, early)):
         (step,) = taken(*order).steps
         assert ("codex", "codex", 20) == (step.program, step.place, step.use.output)
+
+
+def test_an_imported_response_says_what_a_copy_of_it_goes_by() -> None:
+    """The id that its source has for it, those of its calls, digests of its opaque values; others need none."""
+    blocks: tuple[Block, ...] = (ThinkingBlock("", signature="sealed"), ToolCall("call_1", "ls", "{}"), Text("so"))
+
+    def ids(program: str, id: str = "") -> tuple[str, ...]:
+        drafts = [
+            request("r"),
+            Draft("response", Response(Origin("codex", "", "m", "m"), id=id), "r"),
+            *(block_draft(block, "r", at) for at, block in enumerate(blocks)),
+            Draft("provider_usage", Usage(10, 5, program=program), "r"),
+        ]
+        (step,) = taken(log(*drafts)).steps
+        return step.source_ids
+
+    assert () == ids("", "resp_1")
+    sealed, call = ids("codex")
+    assert ("call_1", False) == (call, "sealed" in sealed)
+    assert ("resp_1", sealed, call) == ids("codex", "resp_1")

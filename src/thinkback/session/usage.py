@@ -192,14 +192,27 @@ def program_of(step: StepUse, place: Place) -> str:
 
 
 def _each(log: Store, infos: Iterable[SessionInfo]) -> dict[str, list[StepUse]]:
-    """The steps of sessions, by name; of those that several hold, the session that was made first."""
-    seen: set[str] = set()
+    """The steps of sessions, by name; of those that several hold, the session that was made first, or ended first.
+
+    The same holds for responses that programs copied from one history into another.
+    """
+    seen: set[object] = set()
     found: dict[str, list[StepUse]] = {}
-    for info in sorted(infos, key=lambda info: (info.created, info.parent != "", info.name)):
-        steps = [step for step in _steps(log, info) if step.commit not in seen]
-        seen.update(step.commit for step in steps)
+    for info in sorted(infos, key=lambda info: (info.created, info.parent != "", info.updated, info.name)):
+        steps = [step for step in _steps(log, info) if seen.isdisjoint((step.commit, *_copied_as(step)))]
+        seen.update(key for step in steps for key in (step.commit, *_copied_as(step)))
         found[info.name] = steps
     return found
+
+
+def _copied_as(step: StepUse) -> list[tuple[object, ...]]:
+    """What a copy of an imported response has in common with it. Some servers give every response the same ids: then
+    the tokens that went in tell them apart. Those that came out are fewer where a copy was made too early.
+    """
+    usage = step.usage
+    if usage is None:
+        return []
+    return [(step.program, step.model, usage.input, usage.cached, id) for id in step.source_ids]
 
 
 def own_steps(log: Store, info: SessionInfo) -> list[StepUse]:

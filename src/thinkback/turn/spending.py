@@ -6,13 +6,13 @@ lines it stands, and a copy of a response is not a second one. Must not: estimat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, ThinkingBlock
+from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, carriers_of, opaque_values
 from thinkback.model.commits import Commit, Compaction, Request, Response, TurnEnded, TurnState, Usage
 from thinkback.model.target import Basis
 from thinkback.turn.usage import TokenUse, summed, token_use
@@ -23,7 +23,8 @@ class StepUse(msgspec.Struct, frozen=True):
 
     ``turn`` counts from 1, 0 is before the first message. ``model`` is the served one where it is known, ``endpoint``
     a normalised URL and ``place`` the endpoint's id, or the program where it was imported (both empty for a summary).
-    ``time`` is microseconds UTC; ``usage`` is what the provider reported.
+    ``time`` is microseconds UTC; ``usage`` is what the provider reported. ``source_ids`` are what an imported response
+    goes by in its source: its id, those of its calls, digests of its opaque values. A copy of it has some of them.
     """
 
     commit: str
@@ -35,6 +36,7 @@ class StepUse(msgspec.Struct, frozen=True):
     kind: Literal["response", "summary"] = "response"
     place: str = ""
     usage: Usage | None = None
+    source_ids: tuple[str, ...] = ()
 
     @property
     def program(self) -> str:
@@ -65,14 +67,14 @@ class _Answer:
 
     def __init__(self, commit: Commit, turn: int, asked: tuple[str, str] | None) -> None:
         self.commit, self.turn, self.asked = commit, turn, asked
-        self.thoughts: list[Block] = []
+        self.blocks: list[Block] = []
         self.usage: Usage | None = None
 
     def take(self, value: object) -> None:
-        if isinstance(value, ThinkingBlock):
-            self.thoughts.append(value)
-        elif isinstance(value, Usage):
+        if isinstance(value, Usage):
             self.usage = value
+        elif isinstance(value, Block):
+            self.blocks.append(value)
 
     def step(self) -> StepUse | None:
         """Its use; ``None`` where neither a request nor an import says that it counts."""
@@ -81,14 +83,31 @@ class _Answer:
             return None
         word, place = self.asked or ("unknown", program)
         value = self.commit.value
-        model = endpoint = ""
+        model = endpoint = id = ""
         if isinstance(value, Response):
             model = value.origin.served_model or value.origin.requested_model
-            endpoint = value.origin.endpoint
-        use = token_use(self.usage, self.thoughts, word)
+            endpoint, id = value.origin.endpoint, value.id
+        use = token_use(self.usage, [block for block in self.blocks if isinstance(block, ThinkingBlock)], word)
+        ids = tuple(filter(None, (id, *_ids(self.blocks)))) if program else ()
         return StepUse(
-            self.commit.hash, self.turn, self.commit.time, model, endpoint, use, place=place, usage=self.usage
+            self.commit.hash,
+            self.turn,
+            self.commit.time,
+            model,
+            endpoint,
+            use,
+            place=place,
+            usage=self.usage,
+            source_ids=ids,
         )
+
+
+def _ids(blocks: Iterable[Block]) -> Iterator[str]:
+    """What of a response no other one has."""
+    for block in blocks:
+        if isinstance(block, ToolCall):
+            yield block.id
+        yield from (canonical.digest(value.encode())[:32] for value in opaque_values(carriers_of(block)))
 
 
 class Ledger:

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,12 +16,15 @@ import thinkback
 from tests.formats.samples import (
     CLAUDE,
     CODEX,
+    HERE,
     SAMPLES,
+    SPENT,
     answered,
     asked,
     claude,
     codex,
     gave,
+    item,
     jsonl,
     minted,
     only,
@@ -274,6 +278,38 @@ def test_what_other_programs_used_counts_once(store: SessionStore, tmp_path: Pat
     assert [] == [*found.by("day", program="pi")] == [*found.by("day", project="x")] == [*found.by("day", since=2**60)]
     copy = spawn(store.session(whole.name), "copy", inheritance="selective")
     assert (True, 0, []) == (any(c.kind == "response" for c in copy.log()), copy.usage.total().steps, store.fsck())
+
+
+def test_a_response_that_its_program_copied_into_another_history_counts_once(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    """By what the source calls it: a fork of Codex has other times, and no ids of responses; a resumed session of
+    Claude Code has its lines again. What the copy has of its own counts, and the sessions stay as they are.
+    """
+    later = "2026-11-23T09:00:00Z"
+    fork = codex("session_meta", id="c2", forked_from_id="c1", timestamp=later, cwd=HERE)
+    kept = [line for line in CODEX[1:] if line["type"] != "token_usage_record"]
+    copied = [{**line, "timestamp": f"2026-11-23T09:00:00.{at:03}Z"} for at, line in enumerate(kept)]
+    put(tmp_path, "codex/a.jsonl", SAMPLES["codex"])
+    new = item("function_call", id="fc_2", name="exec", arguments="{}", call_id="call_1")
+    more = codex("event_msg", type="token_count", info={"last_token_usage": {**SPENT, "input_tokens": 30}})
+    put(tmp_path, "codex/b.jsonl", jsonl(fork, *copied, asked("And then?", "user.text"), new, more))
+    resumed = [{**line, "sessionId": "s2"} for line in CLAUDE]
+    ours: dict[str, Any] = {"sessionId": "s2", "timestamp": later}
+    said = claude("u9", "a4", "user", "And then?", **ours)
+    last = claude("a9", "u9", "assistant", [{"type": "text", "text": "That is all."}], **ours, **minted("m9"))
+    put(tmp_path, "claude/a.jsonl", jsonl(*CLAUDE))
+    put(tmp_path, "claude/b.jsonl", jsonl(*resumed, said, last))
+    took = {
+        program: take(store, program, tmp_path / program.partition("-")[0])[0] for program in ("codex", "claude-code")
+    }
+    assert [[True, True]] * 2 == [[each.made for each in found] for found in took.values()]
+    counted = store.usage()
+    assert {"codex": 3, "claude-code": 3} == {name: len(steps) for name, steps in counted.by("program").items()}
+    assert [1, 1, 2, 2] == sorted(len(steps) for steps in counted.by("session").values())
+    assert [2, 2, 3, 3] == sorted(
+        store.session(each.name).usage.total().steps for found in took.values() for each in found
+    )
 
 
 def test_usage_of_an_earlier_version_stays_as_it_is(store: SessionStore, tmp_path: Path) -> None:
