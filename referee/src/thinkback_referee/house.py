@@ -135,7 +135,7 @@ def think(view: View, seed: int, step: int, thought: str) -> str:
     """A thought with its place in the conversation, so that no two are alike; the first of a turn makes the note."""
     if not view.thinks:
         return ""
-    note = "" if step else f" Note to self: the code word is {code_word(view.asked, seed)}."
+    note = "" if step else f" Note to self: the code word is {_noted(view, seed)}."
     return f"Turn {view.turn}, step {step + 1}. {thought}{note}"
 
 
@@ -144,9 +144,14 @@ def memory(view: View, seed: int) -> str:
     notes = _notes(view)
     if not view.readable:
         return ""
-    if not notes or (view.began and code_word(view.asked, seed) not in notes):
+    if not notes or (view.began and _noted(view, seed) not in notes):
         return LOST
     return "; ".join(KNOWN.format(word=word) for word in notes)
+
+
+def _noted(view: View, seed: int) -> str:
+    """The code word of the turn under way."""
+    return code_word(view.opened or view.asked, seed)
 
 
 def _notes(view: View) -> list[str]:

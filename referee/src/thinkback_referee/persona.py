@@ -37,10 +37,11 @@ def offered(function: object, schema: str = "parameters") -> OfferedTool:
 class View:
     """A conversation as the house model sees it, whatever its wire format.
 
-    ``asked``: the text of the last user message. ``turn`` counts user turns from 1; ``steps`` the responses of the turn
-    under way and ``rounds`` those among them that called tools. ``choice`` names the tool that must be called, or is
-    "none" where none may be. ``results``: (tool name, text) of the turn under way. ``notes``: the reasoning texts that
-    came back and that the provider would show the model, oldest first; opaque ones are looked up in what was minted.
+    ``asked``: the text of the last user message; ``opened``: that of the one that opened the turn, where words beside
+    results open none (empty: ``asked``). ``turn`` counts user turns from 1; ``steps`` the responses of the turn under
+    way and ``rounds`` those among them that called tools. ``choice`` names the tool that must be called, or is "none"
+    where none may be. ``results``: (tool name, text) of the turn under way. ``notes``: the reasoning texts that came
+    back and that the provider would show the model, oldest first; opaque ones are looked up in what was minted.
     ``readable``: there is a place where such reasoning could have been; ``began``: also in the turn under way.
     """
 
@@ -55,6 +56,7 @@ class View:
     notes: tuple[str, ...] = ()
     readable: bool = False
     began: bool = False
+    opened: str = ""
 
 
 @dataclass(frozen=True, slots=True)

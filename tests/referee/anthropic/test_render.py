@@ -24,7 +24,7 @@ from tests.referee.anthropic.talk import (
     without,
 )
 from tests.referee.learning import messages_message
-from thinkback_referee import LOST, Call, Step
+from thinkback_referee import LOST, Call, Step, code_word
 from thinkback_referee.anthropic import ANTHROPIC, CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED
 from thinkback_referee.anthropic.render import signature
 from thinkback_referee.house import house_step
@@ -262,6 +262,19 @@ def test_the_house_model_sees_the_conversation() -> None:
     assert (("get_weather", "rain, 7 degrees"),) * 2 == view.results
     assert (True, True) == (view.readable, view.began)
     assert ("first", f"{REDACTED} second", "third thought") == view.notes
+
+
+def test_words_beside_results_lose_nothing() -> None:
+    """They open no turn, so the model notes nothing for them: it looks for the note of the words that opened it."""
+    one = talk("claude-opus-4-8", ADAPTIVE)
+    one.messages.clear()
+    one.messages.append(user("What is the weather in Oslo?"))
+    message = one.reply()
+    answers = as_list(results(*calls_of(message))["content"])
+    one.messages.append({"role": "user", "content": [*answers, {"type": "text", "text": "Stop. And in Rome?"}]})
+    assert ("Stop. And in Rome?", 1) == ((view := one.persona.view(one.ask())).asked, view.rounds)
+    answer = text_of(one.reply())
+    assert (True, False) == (code_word("What is the weather in Oslo?") in answer, LOST in answer)
 
 
 def test_foreign_messages_are_no_place_for_notes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..jsons import as_list, as_object, as_objects, as_text, compact
 from ..persona import View, offered
@@ -18,7 +18,7 @@ def view_of(request: Request, ledger: Ledger) -> View:
     places = _places(request, ledger, found)
     turn, tools = request.open_turn, as_objects(request.body.get("tools"))
     return View(
-        asked=_asked(request),
+        asked=_asked(request.messages),
         turn=last,
         steps=len(turn),
         rounds=sum(bool(message.calls) for message in turn),
@@ -29,6 +29,8 @@ def view_of(request: Request, ledger: Ledger) -> View:
         notes=notes_of(request, ledger, found),
         readable=bool(places),
         began=bool(turn) and turn[0].index in places,
+        # words beside results belong to the turn in which the calls were made
+        opened=_asked(request.messages[: turn[0].index]) if turn else "",
     )
 
 
@@ -72,10 +74,10 @@ def _places(request: Request, ledger: Ledger, found: Trace) -> set[int]:
     return having & set(first.values())
 
 
-def _asked(request: Request) -> str:
+def _asked(messages: Sequence[Message]) -> str:
     """What the user said last; messages of a role in a row are one, as the service reads them."""
     said: list[str] = []
-    for message in reversed(request.messages):
+    for message in reversed(messages):
         if said and message.role != "user":
             break
         if message.role == "user" and message.text:
