@@ -114,6 +114,18 @@ class Account(NamedTuple):
         explained = {*self.by_gateway, *self.by_agent}
         return [each for each in self.missing if each not in explained]
 
+    def nearest(self, sent: Sent) -> str:
+        """For those who look for what became of it: how it was sent, and the kills on both sides of its beginning."""
+        how = f"{'sent whole' if sent.whole else 'cut'} after {sent.ended - sent.began:.2f} s"
+        kills = [(kill - sent.began, whose) for whose, each in self._killed.items() for kill in each]
+        before = max((each for each in kills if each[0] <= 0), default=None)
+        after = min((each for each in kills if each[0] > 0), default=None)
+        return ", ".join([how, *(f"{whose} killed at {at:+.2f} s" for at, whose in filter(None, (before, after)))])
+
+    @property
+    def _killed(self) -> dict[str, Sequence[float]]:
+        return {"gateway": self.kills, "agent": self.agent_kills}
+
     @property
     def unstored(self) -> list[str]:
         """What a client got to its end and the log does not have complete."""

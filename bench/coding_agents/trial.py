@@ -236,7 +236,7 @@ def main() -> int:
     for name, value in _figures(trial, verified):
         print(f"{name:<44} {value:>8}")
     account = trial.account
-    lost = [f"lost: {each.place}" for each in account.lost]
+    lost = [f"lost: {each.place}, {account.nearest(each)}" for each in account.lost]
     wrong = [*trial.failed, *trial.refused, *trial.short, *lost, *account.unstored, *account.doubled, *account.made_up]
     for text, count in Counter(wrong).most_common(20):
         print(f"    {count} x {text}")
