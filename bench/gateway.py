@@ -10,6 +10,8 @@ import argparse
 import asyncio
 import os
 import platform
+import subprocess
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -29,6 +31,8 @@ STREAMS, OPEN = 16, 1000
 LENGTHS = (10, 100, 1000, 10_000)
 _ROW = "{:<34} {:>11} {:>11} {:>11} {:>11}  {}"
 _NAMES = ("direct", "bare proxy", "gateway", "litellm proxy")
+_STARTS = {"bare proxy": servers.bare, "gateway": servers.gateway, "litellm proxy": servers.litellm}
+_INSTALLED = Path(__file__).parent / "installed.py"
 
 
 class Figure(msgspec.Struct):
@@ -103,7 +107,7 @@ def main() -> None:
 def _start(stack: ExitStack, only: list[str] | None) -> list[Running]:
     direct = stack.enter_context(servers.provider())
     running = [direct]
-    for name, start in (("bare proxy", servers.bare), ("gateway", servers.gateway), ("litellm proxy", servers.litellm)):
+    for name, start in _STARTS.items():
         if only and name not in only:
             continue
         if name == "litellm proxy" and not servers.PEER.exists():
@@ -177,6 +181,39 @@ def memory(bench: Bench) -> list[Figure]:
     figure = Figure(f"KB a stream, {OPEN} open", "KB", values, "<= 100 KB")
     figure.met = values["gateway"] <= 100 if "gateway" in values else None
     return [figure]
+
+
+def start(bench: Bench) -> list[Figure]:
+    """What a process costs that has answered no more than whether it is ready, and what is installed for it."""
+    wall: dict[str, list[float]] = {}
+    used: dict[str, list[float]] = {}
+    held: dict[str, list[float]] = {}
+    names = [server.name for server in bench.running if server.name in ("gateway", "litellm proxy")]
+    for _ in range(bench.rounds):
+        for name in names:
+            with tempfile.TemporaryDirectory(prefix="thinkback-bench-") as place:
+                began = time.perf_counter()
+                with _STARTS[name](bench.running[0].port, Path(place)) as server:
+                    wall.setdefault(name, []).append(time.perf_counter() - began)
+                    used.setdefault(name, []).append(server.cpu())
+                    held.setdefault(name, []).append(server.memory() / 1e6)
+    rows = (("s from start to ready", "s", wall), ("CPU s of that", "s", used), ("MB when ready", "MB", held))
+    figures = [Figure(row, unit, {name: median(each) for name, each in of.items()}) for row, unit, of in rows]
+    counts = {name: _installed(name) for name in names}
+    figures.append(Figure("MB installed, without byte code", "MB", {name: size for name, (size, _) in counts.items()}))
+    figures.append(Figure("packages installed", "", {name: float(count) for name, (_, count) in counts.items()}))
+    return figures
+
+
+def _installed(name: str) -> tuple[float, int]:
+    """Megabytes and packages, of an environment's own interpreter."""
+    python, wanted = {
+        "gateway": (sys.executable, "thinkback[gateway]"),
+        "litellm proxy": (str(servers.PEER.with_name("python")), "litellm[proxy]"),
+    }[name]
+    done = subprocess.run([python, str(_INSTALLED), wanted], capture_output=True, text=True, check=True)
+    size, count = done.stdout.split()
+    return int(size) / 1e6, int(count)
 
 
 def growth(bench: Bench) -> list[Figure]:
@@ -257,7 +294,7 @@ def _run(work: Any) -> Any:
     return uvloop.run(work)
 
 
-_GROUPS = {"calls": calls, "paced": paced, "streams": streams, "memory": memory, "growth": growth}
+_GROUPS = {"start": start, "calls": calls, "paced": paced, "streams": streams, "memory": memory, "growth": growth}
 
 if __name__ == "__main__":
     main()

@@ -106,18 +106,24 @@ general_settings:
     )
     command = [str(PEER), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
     quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION"}
-    with _started(command, MEASURED, **quiet) as process:
+    # it imports from two directories above the one that it is started in
+    (inner := place / "inner" / "most").mkdir(parents=True)
+    with _started(command, MEASURED, inner, **quiet) as process:
         _answers(process, port, "/health/liveliness", seconds=90)
         yield Running("litellm proxy", port, process.pid)
 
 
 @contextmanager
-def _started(command: list[str], cores: set[int], **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    command: list[str], cores: set[int], directory: Path = _ROOT, **variables: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process on ``cores`` that knows no proxy of this machine; ended when the context is."""
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    # byte code is there from the second start on, as where it was installed
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(
         command,
-        cwd=_ROOT,
+        cwd=directory,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL if "BENCH_LOUD" not in os.environ else None,
@@ -159,5 +165,5 @@ def _answers(process: subprocess.Popen[bytes], port: int, path: str, seconds: fl
                     return
         except OSError:
             pass
-        time.sleep(0.1)
+        time.sleep(0.01)
     raise RuntimeError(f"the server does not answer at {path}")
