@@ -50,7 +50,7 @@ def tally(commits: Iterable[Commit], asked: Collection[str] = ()) -> Tally:
     turns = tokens = reasoning = last = 0
     for commit in commits:
         last = max(last, commit.time)
-        if commit.edit:
+        if commit.edit or commit.kind not in KINDS:
             continue
         if commit.kind == "request":
             known.add(commit.response)

@@ -119,12 +119,16 @@ class Conversation:
         self.read_layer()
         return self.configure()
 
-    def read_layer(self) -> None:
-        """The session's settings as they are in the store: another process may have set them."""
+    def read_layer(self) -> SessionInfo | None:
+        """The session's settings as they are in the store: another process may have set them.
+
+        Returns what the store has under the session's name.
+        """
         info = self.store.log.find_session(self.info.name)
         if info is not None and info.settings != self.info.settings:
             self.info = info
             self.layers = self.layers.replace("session", info.settings)
+        return info
 
     def write_layer(self, layers: Layers) -> None:
         """Store the session's settings."""
@@ -142,8 +146,10 @@ class Conversation:
 
     def refresh(self) -> None:
         """Commits and settings that other writers stored since."""
-        self.read_layer()
-        newer = self.line.newer(self.history.head)
+        found, head = self.read_layer(), self.history.head
+        if found is not None and (found.id, found.branch, found.head) == (self.info.id, self.line.branch, head):
+            return  # one look-up said that nothing came since
+        newer = self.line.newer(head)
         if newer is None:
             self.reload()
         elif newer:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import AppendRequest, Arrival, Seen, SessionInfo
+from thinkback.log.tally import Tally, unasked
 from thinkback.log.tally import tally as tally_of_step
-from thinkback.log.tally import unasked
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.arriving import arrive, requests_of
@@ -26,19 +26,21 @@ from thinkback.stores.history import key, pointer
 from thinkback.stores.migrations import FORMAT
 from thinkback.stores.rows import COLUMNS, bases_of, to_rows
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_rows import PUT_TALLY, TALLY, SqliteDatabase, SqliteRows, tally_of, tally_row, texts
+from thinkback.stores.sqlite_rows import PUT_TALLY, SqliteDatabase, SqliteRows, tally_of, tally_row, texts
 from thinkback.stores.summaries import settle
 
-# The last column: whether the branch ends where a segment of its own session ends.
+# The seventh column: whether the branch ends where a segment of its own session ends. The rest is the tally.
 _HEAD = """
 SELECT s.session, b.segment, b.position, g.base + b.position, c.hash,
        EXISTS (SELECT 1 FROM steps AS t WHERE t.session = s.session AND t.id = ?),
        g.session = s.session
-       AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1)
+       AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1),
+       u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last
 FROM sessions AS s
 JOIN branches AS b ON b.session = s.session AND b.name = ?
 JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+LEFT JOIN summaries AS u ON u.session = s.session
 WHERE s.id = ?
 """
 _LEASED = "SELECT deadline FROM leases WHERE session = ? AND branch = ?"
@@ -198,7 +200,7 @@ def _add_step(db: Connection, item: _Append) -> bool:
     found = db.execute(_HEAD, (item.step, item.branch, item.session)).fetchone()
     if found is None:
         return _without_branch(db, item) if item.entry is None else _open(db, item, item.entry)
-    session, segment, position, seq, hash, is_known, is_end = found
+    session, segment, position, seq, hash, is_known, is_end, is_counted, *kept = found
     if is_known:
         return False
     if item.entry is not None:
@@ -225,21 +227,20 @@ def _add_step(db: Connection, item: _Append) -> bool:
         db.executemany(_ADD_SIGHTING, [(scope, digest, last, last - back) for scope, digest, back in item.sightings])
     db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows), FORMAT))
     if item.rows:
-        _count(db, item, session, segment)
+        if is_counted:
+            _count(db, item, session, segment, tally_of(kept))
+        else:
+            settle(SqliteRows(db), Key("", 0, session, item.session))
     return True
 
 
-def _count(db: Connection, item: _Append, session: int, segment: int) -> None:
-    """Add what was stored to the summary of its session."""
-    counted, *kept = db.execute(TALLY, (session,)).fetchone()
-    if not counted:
-        settle(SqliteRows(db), Key("", 0, session, item.session))
-        return
+def _count(db: Connection, item: _Append, session: int, segment: int, kept: Tally) -> None:
+    """Add what was stored to the summary of its session, which was ``kept`` before."""
     tally = item.tally
     if item.unasked:  # a request may stand before the step, as in a file that was imported in pieces
         asked = db.execute(_ASKED, (segment, texts(tuple(item.unasked)))).fetchall()
         tally = tally_of_step(item.commits, [response for (response,) in asked]) if asked else tally
-    db.execute(PUT_TALLY, tally_row(tally_of(kept).plus(tally), session))
+    db.execute(PUT_TALLY, tally_row(kept.plus(tally), session))
 
 
 def _open(db: Connection, item: _Append, entry: AppendRequest) -> bool:

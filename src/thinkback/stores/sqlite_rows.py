@@ -220,7 +220,6 @@ _TALLIED = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND kind IN ({_KIND
 _LATEST = """
 SELECT coalesce(max(c.time), 0) FROM segments AS g JOIN commits AS c ON c.segment = g.segment WHERE g.session = ?
 """
-TALLY = "SELECT counted, title, models, turns, tokens, reasoning, last FROM summaries WHERE session = ?"
 PUT_TALLY = """
 UPDATE summaries SET counted = 1, title = ?, models = ?, turns = ?, tokens = ?, reasoning = ?, last = ?
 WHERE session = ?
@@ -487,9 +486,13 @@ class SqliteRows:
             self.db.execute(_REMOVE[1], (segment,))
 
     def lease(self, of: Key, branch: str, now: int) -> tuple[int, Lease | None]:
-        if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'leases'"):
-            return now, None  # a log that was not written to since it had an older format
-        return now, lease_of(self.db.execute(_LEASE, (of.session, branch)).fetchone(), now)
+        try:
+            row = self.db.execute(_LEASE, (of.session, branch)).fetchone()
+        except sqlite3.OperationalError:
+            if self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'leases'"):
+                raise
+            row = None  # a log that was not written to since it had an older format
+        return now, lease_of(row, now)
 
     def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
         self.db.execute(_PUT_LEASE, (of.session, branch, *lease.owner, lease.taken, lease.deadline))
