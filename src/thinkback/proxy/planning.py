@@ -22,7 +22,7 @@ from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
 from thinkback.turn import prompt_cache
 from thinkback.turn.own_fields import not_for
-from thinkback.turn.plan import UNASKED, Plan, remarked
+from thinkback.turn.plan import AS_WRITTEN, UNASKED, Plan, remarked
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
@@ -71,6 +71,7 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
     ``refusal``: why what the settings alone ask for is not asked for there.
     """
     target, received = route.target, view.received
+    refusal = refusal or received.as_written
     hindrance = _hindrance(view, target, refusal) if settings.readable else None
     settings = _settings(view, settings, readable=settings.readable if hindrance is None else False)
     own = not_for(target.endpoint, view.facts.own)
@@ -92,6 +93,9 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
         remarks[prompt_cache.REMARK] = canonical.source(before)
     if hindrance:
         remarks[UNASKED] = hindrance
+    if received.as_written:
+        remarks[AS_WRITTEN] = received.as_written[:_SHOWN]
+        plan = msgspec.structs.replace(plan, held=True)  # it is not what was sent
     streams = view.facts.streams if target.endpoint.stream_path else plan.streams
     plan = msgspec.structs.replace(
         remarked(plan, remarks),
@@ -107,6 +111,8 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
 
 def body_of(plan: Plan, received: Received) -> bytes:
     """What is sent: the plan's request, in the client's own bytes where both speak one dialect."""
+    if received.as_written:
+        return received.body
     written = bytes(plan)
     if plan.target.endpoint.dialect != received.front:
         return written

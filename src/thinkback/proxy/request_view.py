@@ -78,7 +78,8 @@ class Received(NamedTuple):
     (Gemini), else ``""`` and ``None``: then the body does. ``headers`` are those of the client, in lower case, without
     credentials and what is between two hops. ``origin`` is who minted the reasoning and opaque values that the client
     sends back on its own account, where that is known, end user aside: a client inside the program asks them itself.
-    ``verbatim``: such a client gets what came as it came, whatever it asked for.
+    ``verbatim``: such a client gets what came as it came, whatever it asked for. ``as_written`` is why its request goes
+    as it came, without anything of ours.
     """
 
     front: str
@@ -91,6 +92,7 @@ class Received(NamedTuple):
     origin: Origin | None = None
     beginning: Beginning | None = None
     verbatim: bool = False
+    as_written: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -31,10 +31,11 @@ _IN_PATH = ":.@-_~"
 
 UNASKED = "readable"
 """Under this name a record says why nothing readable was asked for in spite of the setting."""
-REMARKS = frozenset({"cache", "lost", "not_found", UNASKED})
+AS_WRITTEN = "as_written"
+REMARKS = frozenset({AS_WRITTEN, "cache", "lost", "not_found", UNASKED})
 """What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
 ``lost`` the ids of the responses among them that a model gave. ``cache`` is the request that the prompt cache is judged
-by, where that stands on another line.
+by, where that stands on another line. ``as_written`` is why it went in the client's words, with nothing added to them.
 """
 
 

@@ -24,7 +24,9 @@ import pytest
 
 import thinkback
 from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Body, Provider, question, says, streams
+from tests.cli.conftest import Inside
 from tests.proxy.playbook import ANSWER, chunk
+from thinkback.adapters.transport.refusals import added_names, named_in
 from thinkback.errors import NotFoundError, SettingError, StoreError
 from thinkback_referee import Referee
 
@@ -129,6 +131,53 @@ def test_a_refusal_is_the_providers_own_and_asked_for_once(log: Path, status: in
     assert (status, REFUSED, "7", "r2") == found
     assert 1 == len(provider.asked)
     assert ["turn_ended"] == [kind for kinds in recorded(log) for kind in kinds if kind in ("turn_ended", "response")]
+
+
+def test_a_refusal_that_names_what_was_added_is_followed_by_the_programs_own_request(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, recorded as one; ``why`` tells, both in the program and on the command line. A second refusal is the
+    program's.
+    """
+    refused = b'{"error": {"message": "no such field", "param": "stream_options"}}'
+    provider = Provider(says(400, refused), streams(), says(400, refused))
+    with thinkback.http_client(log, transport=provider) as client:
+        assert b"".join(ANSWER) == ask(client)
+        first, second = provider.asked
+        assert b"stream_options" in first.content
+        assert (question(), str(len(question()))) == (second.content, second.headers["content-length"])
+        said = thinkback.why()
+        assert (True, 2) == (said.recorded, said.sent)
+        assert "the provider refused stream_options, which was added" in said.reason in str(said)
+        shown = Inside(log.parent, monkeypatch, capsys)("why", THINKBACK_DB=str(log)).out
+        assert said.reason in " ".join(shown.split())
+        (kinds,) = recorded(log)
+        assert [1] * 4 == [kinds.count(each) for each in ("user", "request", "response", "turn_ended")]
+        response = client.post(URL, content=question("Other?"), headers=HEADERS)
+        assert (400, refused, 4) == (response.status_code, response.read(), len(provider.asked))
+
+
+def test_values_of_headers_and_members_of_messages_are_found_in_refusals() -> None:
+    """In words, in quotation marks, as a path; a body that is no JSON has none."""
+    given = b'{"messages": [{"content": "?"}]}'
+    sent = b'{"messages": [{"content": "?", "thought": 1, "a_b": {"c": 1}}]}'
+    mine = [(b"Content-Length", b"99"), (b"x-beta", b"one, two-2026")]
+    names = added_names(given, sent, [(b"x-beta", b"one")], mine)
+    assert {"thought", "a_b", "c", "two-2026"} == names
+    said = {"a_b": b'"messages.0.a_b: not permitted"', "two-2026": b"Unexpected value(s) `two-2026`", "c": b'["c"]'}
+    said |= {"thought": b'{"error": {"message": "\'thought\' is unknown"}}', "": b'{"a_b": "of thought, two-2026x"}'}
+    assert list(said) == [named_in(names, refusal) for refusal in said.values()]
+    assert set() == added_names(b"{", sent, mine, mine)
+
+
+@pytest.mark.parametrize("said", ["the content is against the policy", "options and stream", ""])
+def test_a_refusal_that_names_nothing_of_ours_is_the_programs(log: Path, said: str) -> None:
+    """Words of everyday speech name no field."""
+    refused = json.dumps({"error": {"message": said, "include_usage": None, "type": "role"}}).encode()
+    provider = Provider(says(400, refused))
+    with thinkback.http_client(log, transport=provider) as client:
+        assert refused == ask(client)
+    assert 1 == len(provider.asked)
 
 
 def test_attempts_of_the_sdk_are_recorded_as_one(log: Path) -> None:

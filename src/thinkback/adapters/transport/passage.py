@@ -19,6 +19,7 @@ import msgspec
 from thinkback.adapters.transport import telling
 from thinkback.adapters.transport.journal import Journal
 from thinkback.adapters.transport.recognising import Api, Sender, sender_of
+from thinkback.adapters.transport.refusals import added_names, named_in
 from thinkback.drive.auth import Keyring
 from thinkback.drive.deadline import Deadline
 from thinkback.drive.http import translate
@@ -45,6 +46,8 @@ MOST = 100_000
 """Messages that a request may have."""
 # What a program says is its own context: nothing is summarised behind its back.
 _OURS: Mapping[str, object] = {"compaction.auto": False}
+# How a provider refuses a field of a request.
+_REFUSED = (400, 422)
 # About the bytes of the provider's connection, which are unpacked here.
 _BODILY = HOP_BY_HOP | {"content-encoding"}
 
@@ -213,6 +216,10 @@ class Passage:
         self._log_error: StoreError | None = None
         self._stored = 0
         self._told: telling.Why | None = None
+        # What went out last; why the program's own goes out in its place, and how many went before that.
+        self._out = request
+        self._as_written = ""
+        self._before = 0
         self.answered_at = 0.0
 
     # -- the flow --------------------------------------------------------------------------------------------------
@@ -306,6 +313,7 @@ class Passage:
             origin=origin,
             beginning=beginning,
             verbatim=self._is_own,
+            as_written=self._as_written,
         )
         rests = office.journal.rests
         return Exchange(received, None, MOST, now(), random.random(), degraded=False, rests=rests, retries=0)
@@ -392,7 +400,8 @@ class Passage:
         self._waiting.clear()
         self._is_its_own, self._is_read = True, False
         self._head = None
-        self._head = yield Post(self._written(command.plan, command.body))
+        self._out = self._written(command.plan, command.body)
+        self._head = yield Post(self._out)
         self.answered_at = time.monotonic()
         return events.Head(self._head.status_code, dict(self._head.headers))
 
@@ -402,7 +411,7 @@ class Passage:
         if not self._is_own:
             headers = {"accept-encoding": given.headers.get("accept-encoding", "identity"), **plan.headers}
             return httpx2.Request("POST", plan.url, headers=headers, content=body, extensions=_limits(given))
-        more = _added(self._given_headers, plan.headers)
+        more = _added(self._given_headers, plan.headers) if not self._as_written else {}
         if body == self._body and not more:
             return given
         replaced = {b"content-length", *(name.lower().encode() for name in more)}
@@ -506,8 +515,22 @@ class Passage:
             raise self._network
         if self._head is None:
             raise _Bypassed(_words(said))
+        if named := self._named_of_ours():
+            self._as_written = f"the provider refused {named}, which was added, so that it went as the program wrote it"
+            self._before = self._exchange.report().attempts
+            journal = self._office.journal
+            yield Do(lambda: journal.repeats(self._attempt), stores=True)
+            yield from self._answered()
+            return
         yield self._begin(start.status, start.headers)
         yield from self._rest()
+
+    def _named_of_ours(self) -> str:
+        """What of a refusal's words is a name that we added to the program's request; nothing of it is recorded yet."""
+        if self._as_written or self._stored or self.status not in _REFUSED or not self._is_read:
+            return ""
+        names = added_names(self._body, self._out.content, self._request.headers.raw, self._out.headers.raw)
+        return named_in(names, b"".join(self._waiting))
 
     def _rest(self) -> Flow:
         """What the provider sent and the program has not got yet, up to its end."""
@@ -534,7 +557,8 @@ class Passage:
     def report(self) -> Report:
         """What is known of it by now."""
         begun: Exchange | None = vars(self).get("_exchange")
-        return begun.report() if begun is not None else Report()
+        report = begun.report() if begun is not None else Report()
+        return msgspec.structs.replace(report, attempts=self._before + report.attempts)
 
     @property
     def status(self) -> int:
@@ -557,11 +581,11 @@ class Passage:
         self._told = why
 
     def _why(self) -> telling.Why:
-        report, headers = self._exchange.report(), self._headers
+        report, headers = self.report, self._headers
         is_recorded = self._stored > 0 and not report.degraded
         return telling.Why(
             recorded=is_recorded,
-            reason="" if is_recorded else _reason(report),
+            reason=self._as_written if is_recorded else _reason(report),
             session=report.session,
             response=report.response,
             model=report.upstream or report.model,
