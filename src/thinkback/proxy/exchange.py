@@ -343,6 +343,8 @@ class Exchange:
         """The next request, to where it goes now."""
         route = self._route
         assert route is not None
+        if self._received.as_written and self._attempts:
+            raise ThinkbackError("a request that goes as its client wrote it cannot be repaired")
         if not route.passes_stored and not self._received.client.alone:
             request_view.check_stored(view.stored, route.upstream)
             recognition.check_names(resumed.known.drafts)

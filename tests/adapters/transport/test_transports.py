@@ -6,10 +6,12 @@ import asyncio
 import gc
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -26,6 +28,7 @@ import thinkback
 from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Body, Provider, question, says, streams
 from tests.cli.conftest import Inside
 from tests.proxy.playbook import ANSWER, chunk
+from thinkback.adapters.transport import transports
 from thinkback.adapters.transport.refusals import added_names, named_in
 from thinkback.errors import NotFoundError, SettingError, StoreError
 from thinkback_referee import Referee
@@ -168,6 +171,21 @@ def test_values_of_headers_and_members_of_messages_are_found_in_refusals() -> No
     said |= {"thought": b'{"error": {"message": "\'thought\' is unknown"}}', "": b'{"a_b": "of thought, two-2026x"}'}
     assert list(said) == [named_in(names, refusal) for refusal in said.values()]
     assert set() == added_names(b"{", sent, mine, mine)
+    assert "" == named_in(names, b"[" * 100_000)
+
+
+def test_a_second_refusal_is_not_repaired(log: Path) -> None:
+    """The program's own request goes once, whatever its provider makes of it; the refusal is the provider's own."""
+    refused = b'{"error": {"message": "stream_options"}}'
+    again = b'{"error": {"message": "reasoning_content is missing in assistant message at index 1", "n": 2}}'
+    provider = Provider(streams(), says(400, refused), says(400, again))
+    with thinkback.http_client(log, transport=provider) as client:
+        ask(client)
+        answer = b"".join(ANSWER).decode()
+        said = "".join(re.findall(r'"content": ?"([^"]*)"', answer))
+        assert again == ask(client, "Why?", said, "Really?")
+    assert 3 == len(provider.asked)
+    assert question("Why?", said, "Really?") == provider.asked[-1].content
 
 
 @pytest.mark.parametrize("said", ["the content is against the policy", "options and stream", ""])
@@ -276,9 +294,21 @@ def test_what_comes_in_another_form_than_was_asked_for_stays_as_it_came(log: Pat
                 assert thinkback.why().recorded
 
 
-def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path) -> None:
-    """Asyncio: a task that is cancelled while its provider is silent, beside one that is answered."""
+@pytest.mark.parametrize("large", [0, transports.LARGE])
+def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asyncio: a task that is cancelled while its provider is silent, beside one that is answered. Large requests are
+    worked on beside the event loop, but for the pieces of their responses.
+    """
     provider = Provider(streams(ANSWER[0], None), streams())
+    step, on_loop = transports._stepped, []
+
+    def stepped(go_on: Any, given: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            on_loop.append(bool(given) and isinstance(given, bytes))
+        return step(go_on, given)
+
+    monkeypatch.setattr(transports, "_stepped", stepped)
+    monkeypatch.setattr(transports, "LARGE", large)
 
     async def run() -> bytes:
         async with thinkback.async_http_client(log, transport=provider) as client:
@@ -297,9 +327,39 @@ def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path) -> None:
             return (await client.post(URL, content=question("Other?"), headers=HEADERS)).read()
 
     assert CHUNKS == asyncio.run(run())
+    assert (large == 0) is all(on_loop)
     cut, whole = recorded(log)
     assert ["request", "response", "reasoning", "turn_ended"] == cut[-4:]
     assert "assistant" in whole
+
+
+def test_a_task_that_is_cancelled_while_its_large_request_is_worked_on_asks_nobody(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for the work, and the next request goes as any other."""
+    provider, began, go_on, step = Provider(streams()), threading.Event(), threading.Event(), transports._stepped
+
+    def stepped(go: Any, given: Any) -> Any:
+        began.set()
+        go_on.wait(10)
+        return step(go, given)
+
+    monkeypatch.setattr(transports, "_stepped", stepped)
+    monkeypatch.setattr(transports, "LARGE", 0)
+
+    async def run() -> bytes:
+        async with thinkback.async_http_client(log, transport=provider) as client:
+            task = asyncio.create_task(client.post(URL, content=question(), headers=HEADERS))
+            await asyncio.to_thread(began.wait, 10)
+            task.cancel()
+            asyncio.get_running_loop().call_soon(go_on.set)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert [] == provider.asked
+            return (await client.post(URL, content=question("Other?"), headers=HEADERS)).read()
+
+    assert CHUNKS == asyncio.run(run())
+    assert 1 == len(provider.asked)
 
 
 def test_a_log_that_cannot_be_used_costs_no_call(log: Path) -> None:

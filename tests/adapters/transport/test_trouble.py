@@ -223,7 +223,7 @@ async def run():
 asyncio.run(run())
 """
     logs = tmp_path / "a.db", tmp_path / "b.db"
-    done = subprocess.run([sys.executable, "-c", code, *logs], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code, *logs], capture_output=True, text=True, timeout=120, check=False)
     assert (0, "") == (done.returncode, done.stderr)
     assert [2, 1] == [kinds(log).count("turn_ended") for log in logs]
 

@@ -519,7 +519,7 @@ class Passage:
             self._as_written = f"the provider refused {named}, which was added, so that it went as the program wrote it"
             self._before = self._exchange.report().attempts
             journal = self._office.journal
-            yield Do(lambda: journal.repeats(self._attempt), stores=True)
+            yield Do(lambda: journal.settle_held(self._attempt), stores=True)
             yield from self._answered()
             return
         yield self._begin(start.status, start.headers)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 _Headers: TypeAlias = list[tuple[bytes, bytes]]
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 def added_names(given: bytes, sent: bytes, given_headers: _Headers, sent_headers: _Headers) -> Set[str]:

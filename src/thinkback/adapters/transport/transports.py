@@ -12,6 +12,7 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 from urllib.request import getproxies
@@ -48,6 +49,8 @@ from thinkback.session.store import SessionStore
 # As the SDKs have it for clients of their own.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
+LARGE = 16 * 1024
+"""Bytes of a request from which on an event loop leaves it to a thread."""
 Log = str | os.PathLike[str] | SessionStore
 
 
@@ -343,7 +346,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         passage = self._options.passage(request)
         if passage is None:
             return await self._inner.handle_async_request(request)
-        performer = _AsyncPerformer(self._inner, passage.run())
+        performer = _AsyncPerformer(self._inner, passage.run(), len(request.content))
         first = await performer.next()
         if isinstance(first, Untouched):
             return await self._inner.handle_async_request(first.request)
@@ -360,10 +363,10 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
 
 class _AsyncPerformer:
-    """Performs a flow in a task; what waits for the log does so on a thread."""
+    """Performs a flow in a task, for a request of ``size`` bytes; what waits for the log does so on a thread."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow) -> None:
-        self._inner, self._flow = inner, flow
+    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow, size: int) -> None:
+        self._inner, self._flow, self._size = inner, flow, size
         self._response: httpx2.Response | None = None
         self._pieces: AsyncIterator[bytes]
         self._claim, self._responses = threading.Lock(), dropped.responses()
@@ -371,7 +374,27 @@ class _AsyncPerformer:
 
     async def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
-        return await self._advance(lambda: self._flow.send(None))
+        try:
+            need = await self._step(self._flow.send, None)
+            while need is not None and not isinstance(need, Begin | Out | Untouched):
+                try:
+                    found = await self._perform(need)
+                except Exception as error:
+                    need = await self._step(self._flow.throw, error)
+                else:
+                    need = await self._step(self._flow.send, found)
+        except Exception:
+            self._ends()
+            with suppress(Exception):
+                await self._hang_up()
+            raise
+        except BaseException:
+            with suppress(Exception):  # it is told in place of what fails behind it
+                await self.leave()
+            raise
+        if need is None:
+            self._ends()
+        return need
 
     async def leave(self) -> None:
         """The program reads no more: what came is recorded, whatever else happens, and nothing more is given."""
@@ -407,29 +430,13 @@ class _AsyncPerformer:
         finally:  # in one piece: who ends a loop cancels its tasks
             await to_the_end(_in_thread(partial(_leave, self._flow, _without_connection)))
 
-    async def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
-        try:
-            need = step()
-            while not isinstance(need, Begin | Out | Untouched):
-                try:
-                    found = await self._perform(need)
-                except Exception as error:
-                    need = self._flow.throw(error)
-                except BaseException:
-                    with suppress(Exception):  # it is told in place of what fails behind it
-                        await self.leave()
-                    raise
-                else:
-                    need = self._flow.send(found)
-        except StopIteration:
-            self._ends()
-            return None
-        except BaseException:
-            self._ends()
-            with suppress(Exception):
-                await self._hang_up()
-            raise
-        return need
+    async def _step(self, go_on: Callable[[Any], Need | Given], given: Any) -> Need | Given | None:
+        """What the flow wants next; ``None`` at its end. A piece of a body is quickly looked at; else the loop would
+        stand while a large request is worked on.
+        """
+        if self._size < LARGE or (given and isinstance(given, bytes)):
+            return _stepped(go_on, given)
+        return await to_the_end(_in_thread(partial(copy_context().run, _stepped, go_on, given)))
 
     async def _perform(self, need: Need) -> Any:
         match need:
@@ -454,6 +461,13 @@ class _AsyncPerformer:
         response, self._response = self._response, None
         if response is not None:
             await response.aclose()
+
+
+def _stepped(go_on: Callable[[Any], Need | Given], given: Any) -> Need | Given | None:
+    try:
+        return go_on(given)
+    except StopIteration:  # which no future can hold
+        return None
 
 
 class _Threads:
