@@ -6,6 +6,7 @@ commit of one row takes on the same disk in the same run.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -18,12 +19,14 @@ from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import httpx2
 import openai
 
 import thinkback
 from bench.measure import Figure, Group, interleaved, spread
+from thinkback.adapters.transport import transports
 from thinkback.log.protocol import Durability
 from thinkback.model.blocks import Origin
 from thinkback.session.ids import new_id
@@ -244,6 +247,61 @@ def _import(quick: bool) -> Figure:
     )
 
 
+class _AsyncProvider(httpx2.AsyncBaseTransport):
+    """Answers at once with a document."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return _Provider().handle_request(request)
+
+
+async def _longest_wait(client: httpx2.AsyncClient, body: bytes) -> float:
+    """Seconds for which a task that only wants to go on waited meanwhile, at most."""
+    waits: list[float] = []
+
+    async def goes_on() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0)
+            waits.append(time.perf_counter() - began)
+
+    task = asyncio.create_task(goes_on())
+    await asyncio.sleep(0)
+    waits.clear()
+    await client.post(f"{_PLACE}/chat/completions", content=body)
+    task.cancel()
+    return max(waits)
+
+
+def _lag(quick: bool) -> Figure:
+    """What a large request under asyncio keeps others waiting, beside the same where all is done on the event loop."""
+    messages = [{"role": "user", "content": f"{at} " + "some words of a message " * 8} for at in range(1000)]
+    body = json.dumps({"model": _MODEL, "messages": messages}).encode()
+    waits: dict[bool, list[float]] = {True: [], False: []}
+
+    async def run(directory: str) -> None:
+        transport = thinkback.AsyncTransport(Path(directory) / "log.db", _AsyncProvider(), durability="normal")
+        async with httpx2.AsyncClient(transport=transport) as client:
+            for at in range(-1, 5 if quick else 21):
+                for is_apart, size in ((True, transports.LARGE), (False, len(body) + 1)):
+                    with patch.object(transports, "LARGE", size):
+                        taken = await _longest_wait(client, body)
+                    waits[is_apart] += [taken] if at >= 0 else []
+
+    with tempfile.TemporaryDirectory(prefix="thinkback-bench-") as directory:
+        asyncio.run(run(directory))
+    apart, on_loop = (median(waits[is_apart]) * 1e3 for is_apart in (True, False))
+    return Figure(
+        "transport.lag",
+        apart,
+        "ms",
+        apart / on_loop,
+        aim="<= 10 ms that other tasks wait, request of 1,000 messages",
+        met=apart <= 10,
+        noise=spread(waits[True]),
+        note=f"{on_loop:.0f} ms where all is done on the event loop",
+    )
+
+
 GROUP = Group(
     "transport",
     (
@@ -253,6 +311,7 @@ GROUP = Group(
         partial(_processor, 1000, None),
         partial(_processor, 10_000, None),
         _chunks,
+        _lag,
         _import,
     ),
 )
