@@ -81,8 +81,8 @@ def is_collecting() -> bool:
     return getattr(_collector, "runs", False)
 
 
-def _collects(phase: str, _: object) -> None:
-    _collector.runs = phase == "start"
+def _collects(phase: str, _: object, collector: threading.local = _collector) -> None:
+    collector.runs = phase == "start"  # no global: those are gone while the interpreter ends
 
 
 gc.callbacks.append(_collects)
