@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from thinkback.cli.app import group
+from thinkback.cli.app import SECTIONS, group
 
 MANUAL = Path(__file__).parents[1] / "docs" / "thinkback.1"
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -24,7 +24,6 @@ def reference() -> str:
 
 _HEADINGS = {
     "Options:": "OPTIONS",
-    "Commands:": "COMMANDS",
     "Exit codes:": "EXIT STATUS",
     "Environment:": "ENVIRONMENT",
 }
@@ -56,8 +55,12 @@ def _sections(text: str) -> Iterator[str]:
     """The help of all commands in the sections that readers of manual pages look for."""
     usage, _, rest = text.partition("\n")
     yield from (".SH SYNOPSIS", ".nf", _roff(usage.removeprefix("Usage: ")), ".fi", ".SH DESCRIPTION", ".nf")
+    titles = {f"{title}:": title for title in SECTIONS}
     for line in rest.strip("\n").splitlines():
-        if (heading := _HEADINGS.get(line.strip())) is not None:
+        if (title := titles.get(line.strip())) is not None:
+            first = ['.SH "COMMANDS"'] if title == next(iter(SECTIONS)) else []
+            yield from (".fi", *first, f'.SS "{title}"', ".nf")
+        elif (heading := _HEADINGS.get(line.strip())) is not None:
             yield from (".fi", f'.SH "{heading}"', ".nf")
         else:
             yield _roff(line)

@@ -50,7 +50,13 @@ def test_the_help_lists_every_command_and_every_exit_code(command: Command) -> N
 
     assert 0 == shown.code
     assert [] == [name for name in COMMANDS if f"\n  {name} " not in shown.out]
-    assert [] == [row for row in exits.EXITS if f"{row.code}  {row.meaning}" not in shown.out]
+    told = " ".join(shown.out.split())
+    assert [] == [row for row in exits.EXITS if f"{row.code} {row.meaning}" not in told]
+    narrow = command("--help", COLUMNS="80").out.splitlines()
+    assert [] == [line for line in narrow if len(line) > 80]
+    headings = [line for line in narrow if line.endswith(":") and not line.startswith(" ")]
+    assert ["Options:", "Every day:"] == headings[:2]
+    assert ["Exit codes:", "Environment:"] == headings[-2:]
 
 
 def test_every_kind_of_error_has_an_exit_code() -> None:

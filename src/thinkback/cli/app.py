@@ -21,79 +21,91 @@ from thinkback import deprecations
 from thinkback.cli import exits, hints, terminal
 from thinkback.errors import ThinkbackError
 
-# a module of this package, or a whole name: shells do not import each other
-COMMANDS: Mapping[str, str] = MappingProxyType(
+# By what one wants to do, each command with a module of this package, or a whole name: shells do not import each other.
+SECTIONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "demo": "demo",
-        "run": "run",
-        "chat": "chat.command",
-        "sessions": "history.log",
-        "title": "history.title",
-        "log": "history.log",
-        "show": "history.log",
-        "why": "history.why",
-        "branch": "history.branching",
-        "switch": "history.branching",
-        "fork": "history.branching",
-        "reset": "history.branching",
-        "merge": "history.branching",
-        "cherry-pick": "history.branching",
-        "rebase": "history.branching",
-        "collapse": "history.branching",
-        "tree": "history.lookback",
-        "diff": "history.lookback",
-        "timeline": "history.lookback",
-        "compile": "history.compile",
-        "compact": "history.compact",
-        "annotate": "history.curate",
-        "reasoning": "history.curate",
-        "edit": "history.curate",
-        "restore": "history.curate",
-        "doctor": "config.doctor",
-        "settings": "config.settings",
-        "profile": "config.profiles",
-        "keys": "config.keys",
-        "endpoints": "config.endpoints",
-        "models": "config.models",
-        "rules": "config.rules",
-        "apps": "config.apps",
-        "completion": "completion",
-        "probe": "config.probe",
-        "decode": "wire.decode",
-        "replay": "wire.replaying",
-        "convert": "wire.convert",
-        "connect": "connect.command",
-        "gateway": "thinkback.servers.gateway.commands.gateway",
-        "referee": "referee",
-        "view": "view",
-        "mcp": "mcp",
-        "acp": "acp",
-        "search": "history.search",
-        "usage": "history.usage",
-        "export": "history.exchange",
-        "import": "history.exchange",
-        "delete": "history.erase",
-        "purge": "history.erase",
-        "redact": "history.erase",
-        "fsck": "history.log",
-        "gc": "history.keep",
-        "backup": "history.keep",
+        "Every day": {
+            "chat": "chat.command",
+            "run": "run",
+            "sessions": "history.log",
+            "log": "history.log",
+            "search": "history.search",
+            "why": "history.why",
+            "usage": "history.usage",
+        },
+        "Begin, and set up": {
+            "demo": "demo",
+            "endpoints": "config.endpoints",
+            "models": "config.models",
+            "keys": "config.keys",
+            "settings": "config.settings",
+            "profile": "config.profiles",
+            "apps": "config.apps",
+            "rules": "config.rules",
+            "doctor": "config.doctor",
+            "completion": "completion",
+        },
+        "Go another way in a session": {
+            "branch": "history.branching",
+            "switch": "history.branching",
+            "fork": "history.branching",
+            "merge": "history.branching",
+            "reset": "history.branching",
+            "rebase": "history.branching",
+            "cherry-pick": "history.branching",
+            "collapse": "history.branching",
+            "tree": "history.lookback",
+            "diff": "history.lookback",
+            "timeline": "history.lookback",
+        },
+        "Look at and change what is stored": {
+            "show": "history.log",
+            "title": "history.title",
+            "edit": "history.curate",
+            "restore": "history.curate",
+            "annotate": "history.curate",
+            "reasoning": "history.curate",
+            "compact": "history.compact",
+            "compile": "history.compile",
+        },
+        "Serve editors, agents and other clients": {
+            "gateway": "thinkback.servers.gateway.commands.gateway",
+            "connect": "connect.command",
+            "acp": "acp",
+            "mcp": "mcp",
+            "view": "view",
+            "referee": "referee",
+        },
+        "Take along, delete and check": {
+            "export": "history.exchange",
+            "import": "history.exchange",
+            "delete": "history.erase",
+            "redact": "history.erase",
+            "purge": "history.erase",
+            "backup": "history.keep",
+            "fsck": "history.log",
+            "gc": "history.keep",
+        },
+        "Work on wire formats": {
+            "decode": "wire.decode",
+            "replay": "wire.replaying",
+            "convert": "wire.convert",
+            "probe": "config.probe",
+        },
     }
 )
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {name: module for section in SECTIONS.values() for name, module in section.items()}
+)
 
-EPILOG = f"""\b
-Exit codes:
-{exits.table()}
-
-\b
-Environment:
-  THINKBACK_DB            file or address of the log, unless --db is given
-  THINKBACK_TENANT        tenant at a postgresql:// address
-  THINKBACK_CONFIG_DIR    directory of settings, rules, profiles, apps, keys
-  THINKBACK_USAGE_LOG     file in which model calls log token usage
-  THINKBACK_DEBUG=1       print the traceback of a failure
-  NO_COLOR=1              no colours, no italics
-"""
+ENVIRONMENT = (
+    ("THINKBACK_DB", "file or address of the log, unless --db is given"),
+    ("THINKBACK_TENANT", "tenant at a postgresql:// address"),
+    ("THINKBACK_CONFIG_DIR", "directory of settings, rules, profiles, apps, keys"),
+    ("THINKBACK_USAGE_LOG", "file in which model calls log token usage"),
+    ("THINKBACK_DEBUG=1", "print the traceback of a failure"),
+    ("NO_COLOR=1", "no colours, no italics"),
+)
 
 
 class Commands(click.Group):
@@ -101,6 +113,23 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what one wants to do, in one column."""
+        width = max(map(len, COMMANDS))
+        for title, names in SECTIONS.items():
+            found = {name: self.get_command(ctx, name) for name in names}
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", each.get_short_help_str(80)) for name, each in found.items() if each]
+                )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Exit codes and environment, wrapped to the terminal between words."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(f"{row.code:>3}", row.meaning) for row in exits.EXITS])
+        with formatter.section("Environment"):
+            formatter.write_dl(ENVIRONMENT)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -126,7 +155,6 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    epilog=EPILOG,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

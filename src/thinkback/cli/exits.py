@@ -73,8 +73,3 @@ def code_after(reply: Reply) -> int:
     """The exit code for a turn that came to its end: a cut answer is one as far as it goes."""
     is_cut = reply.outcome == "max_tokens" and bool(reply.text.strip() or reply.tool_calls)
     return NO_ANSWER if reply.ending and not is_cut else 0
-
-
-def table() -> str:
-    """The table as the help prints it."""
-    return "\n".join(f"  {row.code:>3}  {row.meaning}" for row in EXITS)

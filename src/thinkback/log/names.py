@@ -6,7 +6,7 @@ and a history walked.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -91,13 +91,21 @@ def before_question(history: Sequence[Commit], count: int) -> int:
     return _back(history, len(history), count)[0]
 
 
+def questions(history: Iterable[Commit]) -> int:
+    """How many questions ``history`` has: what ``~N`` counts, and people call turns."""
+    return sum(_is_question(commit) for commit in history)
+
+
+def _is_question(commit: Commit) -> bool:
+    return commit.kind == "user" and not commit.edit
+
+
 def _back(history: Sequence[Commit], end: int, count: int) -> tuple[int, int]:
     """Where it ended before the ``count``-th question from ``end``, and how many were not there."""
     left = count
     while left and end:
         end -= 1
-        if history[end].kind == "user" and not history[end].edit:
-            left -= 1
+        left -= _is_question(history[end])
     # System prompt and tools come with the question that they are first sent for.
     while count and end and history[end - 1].kind in ("system", "tools"):
         end -= 1

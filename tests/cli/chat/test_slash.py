@@ -112,6 +112,9 @@ def test_default_hides_what_weaker_layers_say(referee: Referee, capsys: Caught) 
 def test_set_alone_lists_all(chat: Chat, capsys: Caught) -> None:
     """Every key with value and layer."""
     say(chat, "/set reasoning.effort max", "/set")
+    said = capsys.readouterr().out
+    assert ("permissions.mode" in said, "/set all lists every setting" in said) == (False, True)
+    say(chat, "/set all")
 
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["reasoning.effort", "max", "session"] in shown
@@ -153,6 +156,7 @@ def test_endpoints_are_listed_and_unknown_ones_refused(chat: Chat, capsys: Caugh
 
     shown = capsys.readouterr()
     assert "anthropic" in shown.out
+    assert "/endpoint ID changes to one" in shown.out
     assert "no endpoint is called 'nowhere'" in shown.err
     assert "--base-url wants a value" in shown.err
     assert 2 == shown.err.count("usage: /endpoint")
@@ -425,7 +429,7 @@ def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -
     assert (tmp_path / "d").exists()
     assert ("Mine.", True) == (kept, "One." in (tmp_path / "f.md").read_text())
     assert f"{tmp_path}/f.md exists already\n  - --force overwrites it" in shown.err
-    assert "left out, of 3 commits: 1 reasoning block (--with-reasoning) and" in shown.err
+    assert "left out: 1 block of reasoning (--with-reasoning includes it)\n" in shown.err
     assert 2 == shown.err.count("usage: /export")
     assert "missing" in shown.err
     assert ["markdown"] == words(chat, "/export x --format m")

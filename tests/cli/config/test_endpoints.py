@@ -12,16 +12,31 @@ from thinkback.rules import load_rulebook
 
 def test_every_endpoint_is_listed_with_its_key_variables(command: Command) -> None:
     """The list has id, name, address and key variables, and whether one is set; never a key."""
-    shown, listed = command("endpoints"), command("endpoints", "--json").json
+    shown, listed = command("endpoints", "--all"), command("endpoints", "--json").json
     by_id = {row["id"]: row for row in listed}
 
     assert sorted(row.id for row in load_rulebook().endpoints()) == list(by_id)
     heads = [line.split()[0] for line in shown.out.splitlines() if not line.startswith(" ")]
-    assert list(by_id) == heads
+    assert (list(by_id), "deepseek") == (sorted(heads), heads[0])
     assert (True, False) == (by_id["deepseek"]["key_set"], by_id["kimi"]["key_set"])
     assert ["DEEPSEEK_API_KEY"] == by_id["deepseek"]["key_variables"]
     assert "key: DEEPSEEK_API_KEY is set\n" in shown.out
     assert KEY not in shown.out
+
+
+def test_those_with_a_key_are_shown_and_the_others_named(inside: Inside) -> None:
+    """Each id stands there once, and the last line says how to see more; a word lists those that it is a part of."""
+    shown = inside("endpoints", DEEPSEEK_API_KEY=KEY).out.splitlines()
+    told = " ".join(shown).replace(",", " ").split()
+
+    assert shown[0].startswith("deepseek ")
+    assert "DEEPSEEK_API_KEY is set" in shown[0]
+    assert [] == [row.id for row in load_rulebook().endpoints() if row.id not in told]
+    assert "`thinkback endpoints --all` every one" in " ".join(shown[-2:])
+    assert len(shown) < 30
+    found = inside("endpoints", "OpenCode").out.splitlines()
+    assert ["opencode-go", "opencode-zen"] == [line.split()[0] for line in found if not line.startswith(" ")]
+    assert 2 == inside("endpoints", "OpenCode", "--json").code
 
 
 def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> None:

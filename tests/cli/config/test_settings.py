@@ -15,12 +15,25 @@ def test_every_setting_is_listed_with_value_layer_and_help(command: Command) -> 
     command("settings", "set", "reasoning.effort", "high")
 
     listed = {row["key"]: row for row in command("settings", "--json").json}
-    shown = " ".join(command("settings").out.split())
+    shown = " ".join(command("settings", "--all").out.split())
 
     assert KEYS.keys() == listed.keys()
     assert ("high", "user") == (listed["reasoning.effort"]["value"], listed["reasoning.effort"]["layer"])
     assert (False, "built-in") == tuple(listed["reasoning.includeInContext"][key] for key in ("value", "layer"))
     assert [] == [key.name for key in KEYS.values() if key.help not in shown or key.name not in shown]
+
+
+def test_what_is_set_and_what_the_endpoint_decides_is_listed_alone(inside: Inside) -> None:
+    """What somebody set first; of a model that thinks without an effort, "none" is not said as if it were off."""
+    inside("settings", "set", "reasoning.keepLast", "3")
+    place = ("--endpoint", "anthropic", "--model", "claude-opus-5-5")
+    shown = inside("settings", *place).out
+    rows = [line.split() for line in shown.splitlines() if line.startswith(("reasoning", "session", "display"))]
+
+    assert [["reasoning.keepLast", "3", "user"], ["reasoning.enabled", "true", "built-in"]] == rows[:2]
+    assert ["reasoning.effort", "none", "said", "(it", "thinks)", "rule", "claude-opus-5-5"] == rows[2]
+    assert ("reasoning.includeInContext", True) == (rows[3][0], len(rows) < 7)
+    assert f"your settings file: {inside.config / 'settings.toml'}\n--all lists all {len(KEYS)} settings, with" in shown
 
 
 def test_a_session_s_own_settings_are_listed(command: Command) -> None:
@@ -180,7 +193,7 @@ def test_the_effect_at_an_endpoint_is_shown_by_scope(command: Command) -> None:
     shown = " ".join(command(*kimi).out.split())
     assert f"open turn: yes, {rule}; finished turns: yes, {rule}" in shown
     assert "true\n" == command(*kimi, "get", "reasoning.includeInContext").out
-    unset = " ".join(command("settings", "--endpoint", "stepfun", "--model", "step-3").out.split())
+    unset = " ".join(command("settings", "--endpoint", "stepfun", "--model", "step-3", "--all").out.split())
     assert "reasoning.includeInContext (unset) rule stepfun" in unset
     assert "true: finished turns: yes" in unset
 

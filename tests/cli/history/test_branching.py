@@ -45,6 +45,9 @@ def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
     listed = notes("branch", "--json").json
     assert [("early", 2, True), ("main", 2, False)] == [(b["name"], b["commits"], b["current"]) for b in listed]
     assert "* early" in notes("branch").out
+    assert "  2 turns (2 commits)\n" in notes("branch").out
+    spaced = notes("branch", "third", "try")
+    assert (2, True) == (spaced.code, "no spaces: `thinkback branch --db" in spaced.err)
     done(notes("switch", "main"))
     refused = notes("branch", "early", "--delete")
     assert (2, True) == (refused.code, "force" in refused.err)

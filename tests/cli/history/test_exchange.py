@@ -32,15 +32,16 @@ def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
     plain = opaque("export", "-", "-s", "opaque")
     assert all(word not in plain.out for word in (SIGNATURE, ENCRYPTED, "A thought."))
     assert all(json.loads(line) for line in plain.out.splitlines())
-    note = "1 reasoning block (--with-reasoning) and other parts, such as opaque values (--complete)"
-    assert plain.err.endswith(f"commits: {note}\n")
+    opaque_too = "opaque values and accounts (--complete includes everything, for a copy of your own)\n"
+    assert plain.err.endswith(f"left out: 1 block of reasoning (--with-reasoning includes it); {opaque_too}")
     assert 1 == plain.err.count("left out")
     thought = opaque("export", "-", "--with-reasoning")
     assert ("A thought." in thought.out, SIGNATURE in thought.out) == (True, False)
-    assert "reasoning block" not in thought.err
-    assert "commits: parts such as opaque values (--complete)\n" in thought.err
+    assert thought.err.endswith(f"left out: {opaque_too}")
     assert SIGNATURE in opaque("export", "-", "--with-reasoning", "--with-carriers").out
-    assert 0 == opaque("export", str(opaque.place / "x.md")).code
+    page = opaque("export", str(opaque.place / "x.md"))
+    assert (0, f"1 session, 1 turn (7 commits) to {opaque.place / 'x.md'}\n") == (page.code, page.out)
+    assert page.err.endswith("left out: 1 block of reasoning (--with-reasoning includes it)\n")
     told = opaque("export", str(opaque.place / "x.md"), "--json")
     assert (2, "file-taken") == (told.code, told.json["error"]["kind"])
     assert 0 == opaque("export", str(opaque.place / "x.md"), "--force").code

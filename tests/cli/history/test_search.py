@@ -27,6 +27,9 @@ def test_nothing_found_and_bad_filters(talked: Command) -> None:
     empty = talked("search", "xylophone")
     assert (0, "", True) == (empty.code, empty.out, "nothing was found" in empty.err)
     assert [] == talked("search", "xylophone", "--json").json
+    bare = talked("search")
+    assert (2, True) == (bare.code, 'thinkback search "code word"' in bare.err)
+    assert 0 == talked("search", "--json").code
     assert 1 == talked("search", "x", "--kind", "thought").code
     assert 2 == talked("search", "x", "--since", "soon").code
     assert 2 == talked("search", "x", "-s", "gone").code
@@ -62,4 +65,8 @@ def test_what_the_limit_left_out_is_told(talked: Command, inside: Inside, more: 
     assert every > 1
     assert "there are more: --limit" in cut.err
     assert not more or every - 1 == len(cut.json)
-    assert "" == inside("search", "weather", "--limit", str(every), *more).err
+    whole = inside("search", "weather", "--limit", str(every), *more)
+    assert "there are more" not in whole.err
+    opens = "" if more else "shows the first whole; --open N shows the conversation from result N on\n"
+    assert whole.err.endswith(opens)
+    assert bool(opens) is ("`thinkback show " in whole.err)

@@ -383,7 +383,7 @@ def test_sessions_of_a_family_are_one_file() -> None:
         for name in ("one", "two"):
             store.session(name).commit(f"in {name}")
         stream = io.BytesIO()
-        assert Exported(2, 2, 0) == store.export(stream, format="markdown")
+        assert Exported(2, 2, turns=2) == store.export(stream, format="markdown")
         assert ["# one", "# two"] == [line for line in stream.getvalue().decode().splitlines() if line[:2] == "# "]
-        assert Exported(1, 1, 0) == store.export(io.BytesIO(), format="html", session="two")
-        assert Exported(1, 1, 0) == store.export(io.BytesIO(), session="two", family=True)
+        assert Exported(1, 1, turns=1) == store.export(io.BytesIO(), format="html", session="two")
+        assert Exported(1, 1, turns=1) == store.export(io.BytesIO(), session="two", family=True)

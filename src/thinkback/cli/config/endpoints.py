@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ import click
 from thinkback.cli import complete, terminal
 from thinkback.cli.decisions import NO_PAGE, is_public
 from thinkback.cli.options import DIALECTS, json_option
+from thinkback.errors import NotFoundError
 
 if TYPE_CHECKING:
     from thinkback.model.rule import Endpoint, ModelInfo, Rule
@@ -30,11 +31,21 @@ _SCHEMES = {
     "azure": "key or Microsoft Entra token",
     "none": "no authentication",
 }
+# Of those without a key: what they want instead.
+_GROUPS = {
+    "sign-in": "With a sign-in of your cloud account, or a key",
+    "none": "Without a key, most on your own machine",
+    "missing": "With a key that is not set",
+}
+_WAYS = (
+    "`thinkback endpoints ID` shows one; `thinkback endpoints WORD` lists those with WORD in their name, "
+    "`thinkback endpoints --all` every one"
+)
 # Tables of a row's controls that say of each word what is sent for it.
 _OF_WORDS = frozenset({"effort", "display", "display_with_tools", "display_headers", "summary", "verbosity"})
 _HELP = f"""\
-List the endpoints with their dialect, address and authentication; with ID, show the rule row for --model and its
-source.
+List the endpoints that have a key, and name the others; with --all, list each with dialect, address and authentication.
+With ID, show the rule row for --model and its source; with another word, list the endpoints that it is a part of.
 
 Keys are never printed, only whether their variables are set.
 
@@ -43,7 +54,7 @@ Keys are never printed, only whether their variables are set.
 
 
 @click.command("endpoints", short_help="List the endpoints, or show one and its rule row.", help=_HELP)
-@click.argument("id", required=False, shell_complete=complete.endpoints)
+@click.argument("id", required=False, metavar="[ID | WORD]", shell_complete=complete.endpoints)
 @click.option(
     "--model",
     shell_complete=complete.models,
@@ -51,8 +62,9 @@ Keys are never printed, only whether their variables are set.
     default="",
     help="Show the rule row of this model; needs ID.",
 )
+@click.option("--all", "everything", is_flag=True, help="List every endpoint in full.")
 @json_option
-def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
+def endpoints_command(id: str | None, model: str, everything: bool, as_json: bool) -> None:
     """List, or show one."""
     from thinkback.session import config
 
@@ -63,9 +75,18 @@ def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
         if as_json:
             terminal.print_json([_endpoint_json(endpoint) for endpoint in _by_id(book)])
         else:
-            print_endpoints(book)
+            print_endpoints(_by_id(book), everything=everything)
+            if not everything:
+                terminal.out(terminal.wrap(_WAYS))
         return
-    endpoint = book.endpoint(id)
+    try:
+        endpoint = book.endpoint(id)
+    except NotFoundError:
+        found = [] if as_json or model else [each for each in _by_id(book) if _has(each, id.lower())]
+        if not found:
+            raise
+        print_endpoints(found, everything=True)
+        return
     rule, guessed = book.rule_for(endpoint.id, model, config.today())
     info = book.model_info(endpoint.id, model, config.today())
     if as_json:
@@ -78,17 +99,42 @@ def _by_id(book: Rulebook) -> list[Endpoint]:
     return sorted(book.endpoints(), key=lambda endpoint: endpoint.id)
 
 
-def print_endpoints(book: Rulebook) -> None:
-    """Two lines for each: how it is called and whether a key is set, what it speaks and where."""
+def _has(endpoint: Endpoint, word: str) -> bool:
+    return any(word in each.lower() for each in (endpoint.id, endpoint.name, *endpoint.aliases))
+
+
+def print_endpoints(listed: Sequence[Endpoint], *, everything: bool) -> None:
+    """Two lines for each, those with a key first: how it is called and whether a key is set, what it speaks and where.
+    Not ``everything``: of those without a key the ids.
+    """
     pen = terminal.pen(sys.stdout)
-    listed = _by_id(book)
-    width = max(len(endpoint.id) for endpoint in listed)
+    groups: dict[str, list[Endpoint]] = {"key": [], "sign-in": [], "none": [], "missing": []}
     for endpoint in listed:
-        has_key = _key_variable(endpoint) is not None
-        key = pen(_key_text(endpoint), "green" if has_key else "dim")
+        groups[_group(endpoint)].append(endpoint)
+    shown = [each for found in groups.values() for each in found] if everything else groups["key"]
+    width = max((len(endpoint.id) for endpoint in shown), default=0)
+    for endpoint in shown:
+        key = pen(_key_text(endpoint), "green" if _group(endpoint) == "key" else "dim")
         terminal.out(f"{pen(terminal.pad(endpoint.id, width), 'bold')}  {endpoint.name}; {key}")
         address = endpoint.base_url or "(give --base-url)"
         terminal.out(pen(f"{'':{width}}  {endpoint.dialect}, {_SCHEMES[endpoint.auth.scheme]}: {address}", "dim"))
+    if everything:
+        return
+    if not shown:
+        terminal.out("No key of an endpoint is set in the environment; `thinkback keys list` lists the stored ones.")
+    for group, what in _GROUPS.items():
+        if groups[group]:
+            terminal.out(f"{what}:")
+            terminal.out(pen(terminal.wrap(", ".join(endpoint.id for endpoint in groups[group]), 2), "dim"))
+
+
+def _group(endpoint: Endpoint) -> str:
+    """Whether a key is set, and if not, whether one is needed."""
+    if _key_variable(endpoint) is not None:
+        return "key"
+    if endpoint.auth.scheme in _SIGN_INS:
+        return "sign-in"
+    return "none" if endpoint.auth.scheme == "none" or endpoint.auth.optional else "missing"
 
 
 def _key_variable(endpoint: Endpoint) -> str | None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from thinkback.turn.effects import Effect
 
 
+_ENABLED, _EFFORT = _ALWAYS = ("reasoning.enabled", "reasoning.effort")
+"""What is listed in any case."""
+
+
 class _Settings(click.Group):
     """Says what to type to somebody who gives a setting where a command is expected."""
 
@@ -59,17 +63,22 @@ class _Settings(click.Group):
     shell_complete=complete.sessions,
     help="Include the settings of this session.",
 )
+@click.option("--all", "everything", is_flag=True, help="List every setting, with its help and its allowed values.")
 @db_option
 @json_option
 @click.pass_context
-def settings_command(ctx: click.Context, endpoint: str, model: str, session: str, db: str, as_json: bool) -> None:
-    """List the settings: the value in force, its source, and its effect.
+def settings_command(
+    ctx: click.Context, endpoint: str, model: str, session: str, everything: bool, db: str, as_json: bool
+) -> None:
+    """List the settings that somebody set, and those that the endpoint decides: value, source, effect.
 
     With an endpoint and a model (given here, or those of the
     session or the default profile), the values are those of the next request.
     """
     if ctx.invoked_subcommand is not None:
         return
+    from thinkback.session.config import config_dir
+
     found = _found(endpoint, model, session, db)
     if as_json:
         from thinkback.settings import find
@@ -79,7 +88,10 @@ def settings_command(ctx: click.Context, endpoint: str, model: str, session: str
             [{**_as_json(found[key.name]), "allowed": list(key.allowed), "help": key.help} for key in keys]
         )
         return
-    print_settings(found)
+    print_settings(found, everything=everything)
+    if not everything:
+        terminal.out(f"your settings file: {config_dir() / 'settings.toml'}")
+        terminal.out(f"--all lists all {len(found)} settings, with their help and allowed values")
 
 
 def _as_json(effect: Effect) -> dict[str, object]:
@@ -94,20 +106,52 @@ def _as_json(effect: Effect) -> dict[str, object]:
     }
 
 
-def print_settings(found: Mapping[str, Effect]) -> None:
-    """Each setting with its value in force, who decides it, and what it does."""
+def print_settings(found: Mapping[str, Effect], *, everything: bool) -> None:
+    """Settings with value in force, who decides it, and what it does; ``everything``: each, with its help."""
     from thinkback.settings import find
 
     pen = terminal.pen(sys.stdout)
-    rows = [(key, terminal.clean(shown(effect.value)), effect.by) for key, effect in found.items()]
+    listed = [*found.values()] if everything else _notable(found)
+    rows = [(effect.key, terminal.clean(in_force(effect, found)), effect.by) for effect in listed]
     heading, *lines = terminal.table([("setting", "value", "decided by"), *rows])
     terminal.out(pen(heading, "dim"))
-    for line, effect in zip(lines, found.values(), strict=True):
-        key = find(effect.key)
+    for line, effect in zip(lines, listed, strict=True):
         terminal.out(pen(line, "bold") if effect.layer != "built-in" else line)
+        if not everything:
+            if effect.scopes:
+                terminal.out(pen(terminal.wrap(terminal.clean(str(effect)), 2), "dim"))
+            continue
+        key = find(effect.key)
         for told in effect_lines(effect):
             terminal.out(told)
         terminal.out(pen(terminal.wrap(f"{key.help} Allowed: {', '.join(key.allowed)}.", 2), "dim"))
+
+
+def _notable(found: Mapping[str, Effect]) -> list[Effect]:
+    """What somebody set, then whether and how much the model thinks, then what a rule decides in its own way."""
+    from thinkback.settings import find
+    from thinkback.settings.layers import WRITABLE
+    from thinkback.settings.registry import BEGUN_WITH
+
+    others = [effect for effect in found.values() if effect.key != BEGUN_WITH]
+    is_set = [effect for effect in others if effect.layer in WRITABLE]
+    always = [found[key] for key in _ALWAYS]
+    decided = [
+        effect
+        for effect in others
+        if effect.by not in ("built-in", effect.layer) and effect.value != find(effect.key).default
+    ]
+    return list({effect.key: effect for effect in (*is_set, *always, *decided)}.values())
+
+
+def in_force(effect: Effect, found: Mapping[str, Effect]) -> str:
+    """The value for people: where no effort is said, a model that is to think does so all the same."""
+    from thinkback.settings.layers import WRITABLE
+
+    thinks = found[_ENABLED].value is True and effect.layer not in WRITABLE
+    if effect.key == _EFFORT and effect.value == "none" and thinks:
+        return "none said (it thinks)"
+    return shown(effect.value)
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -24,12 +24,18 @@ from thinkback.cli.options import (
     opened,
     session_option,
 )
+from thinkback.errors import NotFoundError
+from thinkback.log.names import questions
 from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
     from thinkback.log.merge import MergeResult, Strategy
     from thinkback.log.protocol import BranchInfo
     from thinkback.session.history.children import Inheritance
+    from thinkback.session.session import Session
+
+_MOST_COUNTED = 5_000
+"""Commits of a branch whose turns a list tells."""
 
 
 @click.command("branch", short_help="List, create or delete branches.")
@@ -55,8 +61,15 @@ def branch_command(
                     f"{found.name} has a branch {name} already: "
                     f"{hints.command('switch', name, session=found.name)} goes to it"
                 )
-            branches.branch(name, at, switch=switch)
+            try:
+                branches.branch(name, at, switch=switch)
+            except NotFoundError as error:
+                if at != "HEAD" and at.isalpha():  # a second word of a name rather than a commit
+                    joined = hints.command("branch", f"{name}-{at}", session=found.name)
+                    error.next_actions += (f"the name of a branch has no spaces: {joined}",)
+                raise
         listed, current = branches.list(), branches.current
+        turns = {} if as_json else turns_of(found, listed)
     if as_json:
         terminal.print_json(
             [
@@ -65,17 +78,24 @@ def branch_command(
             ]
         )
         return
-    print_branches(listed, current)
+    print_branches(listed, current, turns)
 
 
-def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
+def turns_of(session: Session, listed: Sequence[BranchInfo]) -> dict[str, int]:
+    """How many turns each branch has, by name; those of a long one are not counted for a list."""
+    log, short = session.conversation.store.log, [branch for branch in listed if branch.head.seq < _MOST_COUNTED]
+    return {branch.name: questions(log.read(session.id, branch=branch.name)) for branch in short}
+
+
+def print_branches(listed: Sequence[BranchInfo], current: str, turns: Mapping[str, int]) -> None:
     """A line for each, the current one marked."""
     pen = terminal.pen(sys.stdout)
     for b in listed:
         mark = "*" if b.name == current else " "
-        line = (
-            f"{mark} {b.name}  {terminal.short(b.head.hash) or '(empty)'}  {terminal.plural(b.head.seq + 1, 'commit')}"
-        )
+        counts = terminal.plural(b.head.seq + 1, "commit")
+        if b.name in turns:
+            counts = f"{terminal.plural(turns[b.name], 'turn')} ({counts})"
+        line = f"{mark} {b.name}  {terminal.short(b.head.hash) or '(empty)'}  {counts}"
         terminal.out(pen(terminal.clean(line), *(("green",) if b.name == current else ())))
 
 
@@ -131,11 +151,12 @@ def fork_command(
             from thinkback.session.history.children import spawn
 
             child = spawn(found, name, purpose=purpose, inheritance=inherit, tags=tags)
-        told = {"name": child.name, "id": child.id, "parent": found.name, "commits": len(child.log())}
+        commits = child.log()
     if as_json:
-        terminal.print_json(told)
+        terminal.print_json({"name": child.name, "id": child.id, "parent": found.name, "commits": len(commits)})
     else:
-        terminal.out(f"session {told['name']} with {terminal.plural(int(str(told['commits'])), 'commit')}")
+        turns = terminal.plural(questions(commits), "turn")
+        terminal.out(f"session {child.name} with {turns} ({terminal.plural(len(commits), 'commit')})")
 
 
 @click.command("collapse", short_help="Add the outcome of a child session as one message.")

@@ -37,7 +37,7 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 )
 @click.option("--family", is_flag=True, help="With --session: export all sessions of its family of forks.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: from FILE's extension.")
-@click.option("--with-reasoning", is_flag=True, help="Include reasoning.")
+@click.option("--with-reasoning", is_flag=True, help="Include reasoning, which is left out otherwise.")
 @click.option("--with-carriers", is_flag=True, help="Include opaque values.")
 @click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
 @click.option("--complete", is_flag=True, help="Include everything, for a copy of your own.")
@@ -65,6 +65,8 @@ def export_command(
     """
     if family and not session:
         raise click.UsageError("--family goes with --session")
+    from thinkback.session.exchange.exporting import format_of
+
     with existing_log(db) as store:
         if file != "-" and not session and not form and store.log.find_session(file) is not None:
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
@@ -103,7 +105,7 @@ def export_command(
         )
     elif file != "-":
         print_exported(done, file)
-    tell_left_out(done)
+    tell_left_out(done, form or ("jsonl" if file == "-" else format_of(file)))
 
 
 def _writer(store: SessionStore, form: str) -> Callable[..., Exported]:
@@ -126,18 +128,20 @@ def refuse_taken(file: str, force: bool) -> None:
 
 def print_exported(done: Exported, file: str) -> None:
     """How much went to ``file``."""
-    terminal.out(f"{terminal.plural(done.sessions, 'session')}, {terminal.plural(done.commits, 'commit')} to {file}")
+    turns, commits = terminal.plural(done.turns, "turn"), terminal.plural(done.commits, "commit")
+    terminal.out(f"{terminal.plural(done.sessions, 'session')}, {turns} ({commits}) to {file}")
 
 
-def tell_left_out(done: Exported) -> None:
-    """What stayed here, and the option that includes it."""
-    if not done.left_out:
-        return
-    parts = "parts such as opaque values (--complete)"
+def tell_left_out(done: Exported, form: str) -> None:
+    """What stayed here, and the option that includes it; pages for people have no opaque values either way."""
+    parts = []
     if done.reasoning:
-        thought = terminal.plural(done.reasoning, "reasoning block")
-        parts = f"{thought} (--with-reasoning) and other parts, such as opaque values (--complete)"
-    terminal.note(f"left out, of {terminal.plural(done.left_out, 'commit')}: {parts}")
+        thought, them = terminal.plural(done.reasoning, "block"), "it" if done.reasoning == 1 else "them"
+        parts.append(f"{thought} of reasoning (--with-reasoning includes {them})")
+    if done.left_out and form not in ("html", "markdown"):
+        parts.append("opaque values and accounts (--complete includes everything, for a copy of your own)")
+    if parts:
+        terminal.note(f"left out: {'; '.join(parts)}")
 
 
 @click.command("import", short_help="Read sessions from a file, or from another program's histories.")

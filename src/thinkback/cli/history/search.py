@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import complete, terminal
+from thinkback.cli import complete, hints, terminal
 from thinkback.cli.options import db_option, existing_log, json_option
 from thinkback.cli.progress import progress_line
 from thinkback.session.places import NOWHERE, Place, places
@@ -86,6 +86,10 @@ def search_command(
     """Find the commits that contain all words of TEXT, newest first. Words in double quotes must be adjacent."""
     if opened is not None and (counted or as_json):
         raise click.UsageError("--open shows a conversation: leave out --facets and --json")
+    if not (text or reasoning or session or as_json or counted or opened or any(given.values())):
+        raise click.UsageError(
+            'say what to look for: `thinkback search "code word"`; or narrow it: --reasoning, --since 1d, -s NAME'
+        )
     filters = {name: value for name, value in given.items() if value not in (None, "", ())}
     limit = max(limit, opened or 0)
     with existing_log(db) as store:
@@ -107,6 +111,9 @@ def search_command(
         terminal.print_json([{**_as_json(hit), **_place_json(hit, where)} for hit in hits[:limit]])
     else:
         print_hits(hits[:limit], where)
+        if hits:
+            shown = hints.command("show", terminal.short(hits[0].hash))
+            terminal.note(f"{shown} shows the first whole; --open N shows the conversation from result N on")
     if len(hits) > limit:
         terminal.note(f"the newest {limit} are shown, and there are more: --limit {limit * 5} shows up to {limit * 5}")
 

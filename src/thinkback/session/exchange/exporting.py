@@ -20,6 +20,7 @@ from thinkback.errors import ExportFileError, NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
 from thinkback.log.lines import common
+from thinkback.log.names import questions
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, SessionInfo, Store
 from thinkback.log.sharing import Leaving, Sharing
@@ -35,16 +36,20 @@ SHARED = Sharing()
 
 
 class Exported(msgspec.Struct):
-    """How much was written; of ``left_out`` commits a part was kept back, of ``reasoning`` of them what was thought."""
+    """How much was written; of ``left_out`` commits a part was kept back, of ``reasoning`` of them what was thought.
+    ``turns`` are the questions among them.
+    """
 
     sessions: int = 0
     commits: int = 0
     left_out: int = 0
     reasoning: int = 0
+    turns: int = 0
 
     def count(self, commit: Commit, left: Commit) -> None:
         """A commit went, as ``left``."""
         self.commits += 1
+        self.turns += questions((commit,))
         self.left_out += left is not commit
         self.reasoning += _thought(commit) and not _thought(left)
 

@@ -11,7 +11,7 @@ import click
 from thinkback.cli import exits, terminal
 from thinkback.cli.chat import resume, said, turns
 from thinkback.cli.chat.slash.row import Slash, words
-from thinkback.cli.history.branching import print_branches
+from thinkback.cli.history.branching import print_branches, turns_of
 from thinkback.errors import NotFoundError
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, Unknown
@@ -38,7 +38,8 @@ def branch(chat: Chat, rest: str) -> None:
             branches.branch(name, *at, switch=True)
         case _:
             pass
-    print_branches(branches.list(), branches.current)
+    listed = branches.list()
+    print_branches(listed, branches.current, turns_of(chat.session, listed))
 
 
 def switch(chat: Chat, rest: str) -> None:

@@ -60,6 +60,7 @@ def _tail(given: list[str]) -> int | None:
 def export(chat: Chat, rest: str) -> None:
     """Write this session to a file."""
     from thinkback.cli.history.exchange import FORMATS, print_exported, refuse_taken, tell_left_out
+    from thinkback.session.exchange.exporting import format_of
 
     given = words(rest, EXPORT, 1, 6)
     form = ""
@@ -82,7 +83,7 @@ def export(chat: Chat, rest: str) -> None:
             complete="--complete" in options,
         )
     print_exported(done, terminal.clean(file))
-    tell_left_out(done)
+    tell_left_out(done, form or format_of(file))
 
 
 def reasoning(chat: Chat, rest: str) -> None:

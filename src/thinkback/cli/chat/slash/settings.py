@@ -18,14 +18,17 @@ from thinkback.turn.effects import Effect
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
-USAGE = "set [KEY [VALUE | default]] | /set unset KEY | /set modelparam NAME VALUE"
+USAGE = "set [all | KEY [VALUE | default]] | /set unset KEY | /set modelparam NAME VALUE"
 
 
 def set_(chat: Chat, rest: str) -> None:
     """List, explain, set, or unset."""
     match _words(rest):
         case []:
-            settings.print_settings(chat.session.effects)
+            settings.print_settings(chat.session.effects, everything=False)
+            terminal.out("/set all lists every setting, /set KEY explains one")
+        case ["all"]:
+            settings.print_settings(chat.session.effects, everything=True)
         case ["unset"] | ["unset", "modelparam"] | ["modelparam"] | ["modelparam", _]:
             raise click.UsageError(f"usage: /{USAGE}")
         case ["unset", "modelparam", name]:
@@ -70,9 +73,10 @@ def _explain(chat: Chat, name: str) -> None:
 def _print(chat: Chat, name: str) -> None:
     """The value in force and who said it; another program's name for a setting is shown by ours."""
     name = find(name).name
-    effect = chat.session.effects.get(name) or Effect(name, None, "built-in", "built-in")
+    found = chat.session.effects
+    effect = found.get(name) or Effect(name, None, "built-in", "built-in")
     said = "" if effect.by != effect.layer else "from " if effect.layer == "built-in" else "set by "
-    terminal.out(f"{name} = {terminal.clean(settings.shown(effect.value))} ({said}{effect.by})")
+    terminal.out(f"{name} = {terminal.clean(settings.in_force(effect, found))} ({said}{effect.by})")
     for line in settings.effect_lines(effect):
         terminal.out(line)
 
@@ -80,7 +84,7 @@ def _print(chat: Chat, name: str) -> None:
 def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
     match before:
         case []:
-            return ("unset", "modelparam", *KEYS)
+            return ("all", "unset", "modelparam", *KEYS)
         case ["unset"]:
             return tuple(chat.session.layers.texts("session"))
         case [key] if key in _NAMES:
