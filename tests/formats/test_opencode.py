@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.formats.samples import OPENCODE, STATE, TOKENS, drafts, jsonl, kinds, only, read, row
-from thinkback.formats.history import Left
+from thinkback.formats.history import Left, Source
+from thinkback.formats.opencode import FORMAT
+from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, ThinkingBlock, ToolResult
 from thinkback.model.commits import Compaction, Response, Usage
 
@@ -98,3 +100,22 @@ def test_what_is_left_out_is_named() -> None:
     } == {*found.left}
     odder = more({"type": ""}, {"type": "new"}, role="assistant")
     assert ["part without a type", "part new"] == [left.what for left in read("opencode", odder).left[1:]]
+
+
+def test_a_file_goes_by_its_name_and_its_folder() -> None:
+    """It is read as the database's rows are, whatever ids it says; a damaged one is named."""
+
+    def file(id: str, within: str, **said: object) -> dict[str, object]:
+        return {"id": id, "within": within, "data": canonical.source({**said, "id": "y", "sessionID": "x"})}
+
+    tables: dict[str, list[dict[str, Any]]] = {
+        "session": [file("o1", "global", title="Find it", parentID="o0", time={"created": 1795313517000})],
+        "message": [file("m1", "o1", role="user"), {"id": "m2", "within": "o1", "data": "{"}],
+        "part": [file("p1", "m1", type="text", text="Which file?", messageID="z")],
+    }
+    found = FORMAT.read(Source("o1.json", (), tables))
+    (history,) = found.sessions
+    assert ("o1", "o0", "Find it", 1795313517000000) == (history.id, history.parent, history.title, history.created)
+    assert [("m1", "Which file?")] == [(entry.id, entry.drafts[0].value.text) for entry in history.entries]  # type: ignore[union-attr]
+    assert ["a damaged file", "message of nobody"] == [left.what for left in found.left]
+    assert [True, True, False] == [FORMAT.is_own(head) for head in (b'{\n  "id": "ses_1"', b"SQLite format 3\0", b"{}")]

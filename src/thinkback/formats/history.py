@@ -64,7 +64,8 @@ class Read(msgspec.Struct, frozen=True):
 
 class Source(msgspec.Struct, frozen=True):
     """A file as a reader gets it: ``name`` is its path below the program's folder; ``lines`` are its lines, where one
-    that is very long comes in several pieces; ``tables`` are rows of a database, by the name of their table.
+    that is very long comes in several pieces; ``tables`` are rows of a database, by the name of their table. Of a
+    document a row has its ``id``, the id that it is ``within``, and its text as ``data``.
     """
 
     name: str
@@ -77,8 +78,10 @@ class Format(msgspec.Struct, frozen=True):
     instead; ``folders`` are where histories are in it, ``endings`` how their files are called. Without a ``home`` a
     person names the file.
 
-    ``tables`` are those that are read of a database, where it has them; what is no database has none. ``is_own`` tells
-    by the first bytes of a file whether it is one.
+    ``tables`` are those that are read of a database, where it has them; what is no database has none. ``documents`` are
+    the first of them where they are folders of JSON files instead, each file in one that is named after what it belongs
+    to: ``documents[1]/ID/*.json`` belong to ``documents[0]/*/ID.json``, which is the file of a history. ``is_own``
+    tells by the first bytes of a file whether it is one.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Format(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ("",)
     endings: tuple[str, ...] = (".jsonl",)
     tables: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
 
 class Line:

@@ -1,4 +1,5 @@
-"""opencode: a SQLite database of sessions, messages and parts, the latter two as JSON; ids grow with time.
+"""opencode: a SQLite database of sessions, messages and parts, the latter two as JSON; ids grow with time. Versions
+before it had a JSON file for each; opencode took these into its database with the same ids.
 
 A step of an assistant message is a response: its parts up to the finish of the step, then the results of its calls.
 What a provider adds to reasoning (signatures, ids, sealed values) is kept with it.
@@ -6,6 +7,7 @@ What a provider adds to reasoning (signatures, ids, sealed values) is kept with 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,25 +22,44 @@ from thinkback.wire.values import members_of, plain
 NAME = "opencode"
 _BOOKKEEPING = frozenset({"step-start", "snapshot", "patch", "agent", "compaction", "subtask", "retry"})
 _ENDED = ("completed", "error")
+_IDS = ("sessionID", "messageID")
+_SESSION = re.compile(rb'"id": *"ses_')
 
 
 def read(source: Source) -> Read:
-    """The sessions of a database."""
+    """The sessions of a database, or that of a file."""
     notes = Notes()
     messages: dict[str, list[dict[str, Any]]] = defaultdict(list)
     parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in source.tables.get("message", ()):
-        messages[plain(row.get("session_id"))].append(_row(row))
+        messages[_within(row, "session_id")].append(_row(row, notes))
     for row in source.tables.get("part", ()):
-        parts[plain(row.get("message_id"))].append(_row(row))
+        parts[_within(row, "message_id")].append(_row(row, notes))
     for _ in source.tables.get("session_message", ()):
         notes.add("a message of a newer form")
-    found = (_session(row, messages[plain(row.get("id"))], parts, notes) for row in source.tables.get("session", ()))
+    sessions = [_about(row, notes) if "within" in row else row for row in source.tables.get("session", ())]
+    found = (_session(row, messages[plain(row.get("id"))], parts, notes) for row in sessions)
     return Read(tuple(each for each in found if each.id and each.entries), notes.left())
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**object_of(row.get("data")), "id": plain(row.get("id")), "created": row.get("time_created")}
+def _within(row: Mapping[str, Any], column: str) -> str:
+    return plain(row.get(column)) or plain(row.get("within"))
+
+
+def _row(row: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
+    """What a row says, as the database has it: a file says its ids too."""
+    said = object_of(row.get("data"))
+    if "within" in row:
+        if not said:
+            notes.add("a damaged file")
+        said = {key: value for key, value in said.items() if key not in _IDS}
+    return {**said, "id": plain(row.get("id")), "created": row.get("time_created")}
+
+
+def _about(row: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
+    """A file of a session as its row."""
+    said = _row(row, notes)
+    return {**said, "parent_id": said.get("parentID"), "time_created": _created(said)}
 
 
 def _session(
@@ -210,7 +231,7 @@ def _bare(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_own(head: bytes) -> bool:
-    return head.startswith(b"SQLite format 3\0")
+    return head.startswith(b"SQLite format 3\0") or (head.startswith(b"{") and _SESSION.search(head) is not None)
 
 
 FORMAT = Format(
@@ -222,4 +243,5 @@ FORMAT = Format(
     folders=(NAME,),
     endings=("opencode.db",),
     tables=("session", "message", "part", "session_message"),
+    documents=("session", "message", "part"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.formats.samples import (
     CLAUDE,
     CODEX,
     HERE,
+    OPENCODE,
     SAMPLES,
     SPENT,
     answered,
@@ -29,6 +31,7 @@ from tests.formats.samples import (
     minted,
     only,
     used,
+    write_database,
 )
 from thinkback.errors import NotFoundError
 from thinkback.formats.history import key_of, placed
@@ -363,6 +366,42 @@ def test_a_database_is_a_history_too(store: SessionStore, tmp_path: Path) -> Non
     assert (1, "proj", True) == (took.commits, took.project, "cannot be read as a database" in gap.left.what)
     assert ["user Which file?"] == heads(store, took.name)["main"]
     assert ["opencode.db"] == [file.name for file in path.parent.iterdir() if file.is_file()]
+
+
+def test_a_session_of_many_documents_is_the_one_that_its_program_put_into_a_database_later(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    """opencode's older storage: by the names of files, whatever they say; links, damaged files and those of nobody are
+    left alone.
+    """
+    storage = tmp_path / "old" / "storage"
+
+    def document(*place: str, data: dict[str, Any], **more: object) -> None:
+        put(storage, f"{'/'.join(place)}.json", json.dumps({**data, **more}, indent=2).encode())
+
+    rows: tuple[dict[str, Any], ...] = OPENCODE
+    for row in rows:
+        match row["table"]:
+            case "session":
+                said = {"title": row["title"], "directory": row["directory"], "time": {"created": row["time_created"]}}
+                document("session", "global", row["id"], data={"id": "ses_../../x", **said})
+            case "message":
+                document("message", row["session_id"], row["id"], data=row["data"], sessionID="x", id="y")
+            case "part":
+                document("part", row["message_id"], row["id"], data=row["data"], messageID="x", sessionID="x", id="y")
+    put(storage, "message/o1/m0.json", b'{"role": "user"')
+    put(storage, "message/o9/m9.json", b'{"role": "user"}')
+    put(storage, "part/m1/notes.txt", b"{}")
+    (storage / "part" / "m1" / "p0.json").symlink_to(storage / "message" / "o9" / "m9.json")
+    (storage / "part" / "m0").symlink_to(storage / "part" / "m2")
+    (took,), gaps = take(store, "opencode", tmp_path / "old")
+    assert ("o1", True, "proj", "Find it", {"a damaged file"}) == (
+        *(took.source, took.made, took.project, took.title),
+        {gap.left.what for gap in gaps if "file" in gap.left.what},
+    )
+    write_database(tmp_path / "opencode.db", SAMPLES["opencode"])
+    (again,), _ = take(store, "opencode", tmp_path / "opencode.db")
+    assert (took.name, 0, False, []) == (again.name, again.commits, again.made, store.fsck())
 
 
 def test_an_archive_is_read_without_being_unpacked(store: SessionStore, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class Histories:
         if not place.is_dir():
             raise NotFoundError(f"{place} is no file, and no folder", next_actions=("name a file, or a folder",))
         folders = [place / folder for folder in self._format.folders if (place / folder).is_dir()] or [place]
-        found = [path for folder in folders for path in below(folder, self._format.endings, self._unreadable)]
+        found = [path for folder in folders for path in below(folder, self._format, self._unreadable)]
         return sorted(found, key=lambda path: (len(path.parts), str(path)))
 
     def refuse_others(self, path: Path, *, is_read: bool = False) -> None:

@@ -34,13 +34,13 @@ _WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 """Encodings that the beginning of a file tells."""
 
 
-def below(folder: Path, endings: tuple[str, ...], unreadable: Callable[[OSError], None]) -> Iterator[Path]:
-    """The regular files below a folder whose names end so, compressed or not."""
-    compressed = tuple(f"{ending}.gz" for ending in endings)
+def below(folder: Path, format: Format, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
+    """The regular files of ``format`` below a folder, compressed or not."""
+    endings = (*format.endings, *(f"{ending}.gz" for ending in format.endings))
     for place, _, names in os.walk(folder, onerror=unreadable):
         for name in names:
             path = Path(place, name)
-            if name.endswith((*endings, *compressed)) and _is_regular(path):
+            if (name.endswith(endings) or _is_document(path, format.documents)) and _is_regular(path):
                 yield path
 
 
@@ -58,10 +58,45 @@ def source_of(path: Path, format: Format, notes: Notes) -> Source:
 
     Raises ``OSError``, and ``StoreError`` for a database; so do the lines, as they are read.
     """
+    if _is_document(path, format.documents):
+        return Source(str(path), (), _documents(path, format.documents, notes))
     if format.tables:
         return Source(str(path), (), tables(str(path), format.tables))
     pieces = _members(path) if path.suffix == ".zip" else _lines(path)
     return Source(str(path).removesuffix(".gz"), _readable(pieces, notes))
+
+
+def _is_document(path: Path, folders: tuple[str, ...]) -> bool:
+    return folders[:1] == (path.parent.parent.name,) and path.suffix == ".json"
+
+
+def _documents(path: Path, folders: tuple[str, ...], notes: Notes) -> dict[str, list[dict[str, Any]]]:
+    """The document at ``path``, and what belongs to it, folder by folder."""
+    found = {folders[0]: [_document(path)]}
+    ids = [path.stem]
+    for folder in folders[1:]:
+        files = [each for id in ids for each in _files(path.parents[2] / folder / id)]
+        found[folder] = []
+        for each in files:
+            try:
+                found[folder].append(_document(each))
+            except OSError as error:
+                notes.add(f"a {folder} that cannot be read ({error.strerror})")
+        ids = [each.stem for each in files]
+    return found
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """A row of a file, or of its beginning where it is too long."""
+    with open(path, "rb") as file:
+        return {"id": path.stem, "within": path.parent.name, "data": file.read(MAX_LINE).decode("utf-8", "replace")}
+
+
+def _files(folder: Path) -> list[Path]:
+    """The documents in a folder that is there, and no link to another one."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.suffix == ".json" and _is_regular(path))
 
 
 def _is_regular(path: Path) -> bool:
