@@ -13,10 +13,12 @@ import thinkback
 from tests.cli.chat.talks import asked, messages, say
 from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import Inside
+from tests.formats.samples import SAMPLES, write_database
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.slash.row import Slash
 from thinkback.cli.chat.table import table
+from thinkback.formats.registry import MODULES, program
 from thinkback.model.commits import TurnEnded
 from thinkback_referee import HttpError, Referee, Stall, Step
 
@@ -148,6 +150,23 @@ def test_a_chat_ends_with_the_name_of_its_session(inside: Inside, referee: Refer
     assert "continues this session" not in wrong.err
     assert "/model NAME changes the model; then /retry" in wrong.out + wrong.err
     assert mended.err.endswith(f" --session {names[0]}` continues this session\n")
+
+
+def test_an_imported_session_of_every_program_goes_on(inside: Inside, referee: Referee) -> None:
+    """The strict provider answers the next question, and the one after, with what was asked before in both."""
+    for name in MODULES:
+        file = inside.place / name
+        if program(name).tables:
+            write_database(file, SAMPLES[name])
+        else:
+            file.write_bytes(SAMPLES[name])
+        (took,) = inside("import", str(file), "--program", name, "--json").json["sessions"][:1]
+        before = len(referee.requests)
+        lines = b"Go on.\nAnd now?\n"
+        done = inside("chat", *place(referee), "--session", took["name"], stdin=lines, DEEPSEEK_API_KEY=KEY)
+        sent = referee.requests[before:]
+        assert (0, [(200, True)] * 2) == (done.code, [(each.status, b"Which" in each.raw) for each in sent]), name
+        assert b"Go on." in sent[-1].raw
 
 
 def test_without_a_place_nothing_is_made(command: Command) -> None:
