@@ -97,8 +97,9 @@ class SqliteSearch:
 
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
+        wanted = searching.phrases(query.text)
         with self._mending(), self._file.read() as db:
-            return [_hit(db, match.arrival, searching.phrases(query.text)) for match in _found(db, query)]
+            return [_hit(db, match.arrival, wanted) for match in _found(db, query)]
 
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
