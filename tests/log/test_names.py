@@ -8,7 +8,7 @@ import pytest
 
 from tests.log.build import Line
 from thinkback.errors import BranchError, NotFoundError
-from thinkback.log.names import Name, Step, before_question, check_branch, parse, walk
+from thinkback.log.names import Name, Step, before_question, check_branch, parse, questions, walk
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Commit, Draft, Message, Tools
 
@@ -79,6 +79,7 @@ def test_questions_back() -> None:
     names = ("~0", "~", "~2", "~1~1", "~3", "^2~1")
     assert [second + 2, second, first, first, 0, first] == [back(name, line.commits) for name in names]
     assert [second, first, 0, 0] == [before_question(line.commits, count) for count in (1, 2, 3, 9)]
+    assert 3 == questions(line.commits)
     with pytest.raises(NotFoundError, match="main has 3 questions, and 4 are to be left out"):
         walk(line.commits, parse("main~4"))
     with pytest.raises(NotFoundError, match="main has 1 questions by then"):
