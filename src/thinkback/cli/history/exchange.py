@@ -72,7 +72,7 @@ def export_command(
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
 
         refuse_taken(file, force)
-        write = _writer(store, form or ("html" if file.lower().endswith(".html") else ""))
+        write = _writer(store, file, form)
 
         def export(with_reasoning: bool) -> Exported:
             with progress_line("exporting") as progress:
@@ -80,7 +80,6 @@ def export_command(
                     sys.stdout.buffer if file == "-" else file,
                     session=session,
                     family=family,
-                    format=form or ("jsonl" if file == "-" else ""),
                     with_reasoning=with_reasoning,
                     with_carriers=with_carriers,
                     with_history=with_history,
@@ -108,15 +107,16 @@ def export_command(
     tell_left_out(done, form or ("jsonl" if file == "-" else format_of(file)))
 
 
-def _writer(store: SessionStore, form: str) -> Callable[..., Exported]:
-    """What writes ``form``: HTML as the viewer shows it, where what that needs is installed."""
-    if form != "html":
-        return store.export
+def _writer(store: SessionStore, file: str, form: str | None) -> Callable[..., Exported]:
+    """What writes ``form``, else that of the file: HTML as the viewer shows it, where what that needs is installed."""
+    plain = partial(store.export, format=form or ("jsonl" if file == "-" else ""))
+    if form != "html" and (form or not file.lower().endswith(".html")):
+        return plain
     try:
         from thinkback.servers.viewer import sharing
     except ImportError:
         terminal.note(f"a plain page; for one as `thinkback view` has it, {install_hint('viewer')}")
-        return store.export
+        return plain
     return partial(sharing.export, store)
 
 

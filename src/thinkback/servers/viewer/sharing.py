@@ -67,7 +67,6 @@ def export(
     *,
     session: str = "",
     family: bool = False,
-    format: str = "html",
     with_reasoning: bool = False,
     with_carriers: bool = False,
     with_history: bool = False,
