@@ -145,8 +145,7 @@ def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
                 page.goto(place.url + path)
                 page.screenshot(path=to / f"{name}-{size}-{scheme}.png")
                 where = f"{name} at {size}, {scheme}"
-                if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-                    faults.append(f"{where}: it is wider than the window")
+                watch.faults += _width(page)
                 faults += [f"{where}: {fault}" for fault in watch.faults]
                 watch.faults.clear()
             context.close()
@@ -167,17 +166,27 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
             page = context.new_page()
             for name, path in pages_of(place.store).items():
                 page.goto(place.url + path)
-                page.add_script_tag(path=AXE)
-                page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-                found = page.evaluate(f"axe.run(document, {RULES})")
-                if len(found["passes"]) < 10:
-                    faults.append(f"axe, {name}: its rules did not run")
-                faults += [
-                    f"axe, {name} at {width}, {scheme}: {each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}"
-                    for each in found["violations"]
-                ]
+                _unfold(page)
+                faults += [f"axe, {name} at {width}, {scheme}: {breach}" for breach in _breaches(page)]
             context.close()
     return faults
+
+
+def _unfold(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+def _breaches(page: Page) -> list[str]:
+    """What axe-core's rules say of a page as it is."""
+    page.add_script_tag(path=AXE)
+    found = page.evaluate(f"axe.run(document, {RULES})")
+    faults = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}" for each in found["violations"]]
+    return faults if len(found["passes"]) >= 10 else [*faults, "the rules of axe-core did not run"]
+
+
+def _width(page: Page) -> list[str]:
+    is_wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return ["it is wider than the window"] if is_wider else []
 
 
 def files(browser: Browser, place: Place, to: Path) -> list[str]:
@@ -216,14 +225,8 @@ def _judged(browser: Browser, url: str, scheme: str) -> list[str]:
     context = browser.new_context(viewport={"width": 360, "height": 780}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(url)
-    page.add_script_tag(path=AXE)
-    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-    found = page.evaluate(f"axe.run(document, {RULES})")
-    faults = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}" for each in found["violations"]]
-    if len(found["passes"]) < 10:
-        faults.append("the rules of axe-core did not run")
-    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-        faults.append("it is wider than the window")
+    _unfold(page)
+    faults = _breaches(page) + _width(page)
     if page.title() == "run" or page.locator("main script, main style, main iframe").count():
         faults.append("a hostile text took effect")
     context.close()
@@ -258,7 +261,7 @@ def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     info = place.store.find("evil")
     for path in (f"/session/{info.id}", f"/session/{info.id}/next?to=deepseek/deepseek-v4-pro", "/search?q=evil", "/"):
         page.goto(place.url + path)
-        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        _unfold(page)
         page.wait_for_load_state("networkidle")
         if page.title() == "run" or page.locator("main script, main img, main style, main iframe").count():
             watch.faults.append(f"a hostile text took effect on {path}")
@@ -281,7 +284,7 @@ def many_hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     for number, id in enumerate(add_hostile_sessions(place.store, HOSTILE_SESSIONS)):
         path = f"/session/{id}"
         page.goto(place.url + path)
-        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        _unfold(page)
         foreign = page.locator(
             "main :is(script, img, style, link, iframe, object, embed, form, input, base, meta, math)"
         )
@@ -488,11 +491,7 @@ def _forms(browser: Browser, place: Place, state: Any, path: str, scheme: str) -
         page.goto(place.url + path)
         for name in ("change", "outlook"):
             page.screenshot(path=ROOT / ".browser" / f"{name}-{size}-{scheme}.png")
-            page.add_script_tag(path=AXE)
-            found = page.evaluate(f"axe.run(document, {RULES})")["violations"]
-            faults += [f"{name} at {size}, {scheme}: {each['id']}: {each['nodes'][0]['html'][:160]}" for each in found]
-            if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-                faults.append(f"{name} at {size}, {scheme}: it is wider than the window")
+            faults += [f"{name} at {size}, {scheme}: {fault}" for fault in _breaches(page) + _width(page)]
             if name == "change":
                 page.get_by_label("What it is to say").fill("Said otherwise.")
                 page.get_by_role("form", name="Edit").get_by_role("button").click()
