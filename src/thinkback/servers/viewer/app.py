@@ -279,8 +279,9 @@ def following(viewer: Viewer, is_over: Callable[[], bool]) -> Callable[[Request]
         def written(line: Line, piece: Piece) -> str:
             sent = {commit.hash for commit in line.requests}
             more = {"info": info, "piece": piece, "sent": sent, "query": query}
-            prices, places = readable_prices(), (piece.number, line.opening(piece.number))
-            shown, opening = (shown_of(line.entries, at, prices) for at in places)
+            prices = readable_prices()
+            shown = shown_of(line.entries, piece.number, prices)
+            opening = shown_of(line.entries, line.opening(piece.number), prices)
             return page("added.html", viewer.writing is not None, shown=shown, opening=opening, **more).decode()
 
         place = request.headers.get("last-event-id") or request.query_params.get("after", "")
