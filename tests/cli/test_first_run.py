@@ -105,6 +105,7 @@ def test_a_try_without_a_key_sets_nothing_up(empty: Command) -> None:
     with Terminal(empty.quick_line("chat", "--db", log, "--continue"), empty.environment) as terminal:
         terminal.wait_for("Endpoint, by number or name [1]:")
         terminal.send("referee\r")
+        terminal.wait_for("nothing is stored: `thinkback chat")
         terminal.wait_for("a stand-in, not a model")
         terminal.wait_for("session notes. /help lists the commands")
 

@@ -105,9 +105,13 @@ def completed(place: Destination) -> Destination:
 
 
 class StandIn:
-    """A referee of this command's own, which is started for the first who goes there and ends with the ``with``."""
+    """A referee of this command's own, which is started for the first who goes there and ends with the ``with``.
 
-    def __init__(self) -> None:
+    ``is_told``: that it is no model was said before.
+    """
+
+    def __init__(self, *, is_told: bool = False) -> None:
+        self._is_told = is_told
         self._started = ExitStack()
         self._base_url = ""
 
@@ -127,7 +131,8 @@ class StandIn:
         self._started.enter_context(past_proxies())
         pace = _PACE if sys.stdout.isatty() else 0.0
         referee = self._started.enter_context(Referee(pace=pace, house=guide_step))
-        terminal.note("the referee answers here, which needs no key: a stand-in, not a model")
+        if not self._is_told:
+            terminal.note("the referee answers here, which needs no key: a stand-in, not a model")
         return referee.base_url(_PLAYED)
 
     def __enter__(self) -> Self:
@@ -171,11 +176,12 @@ def _steps(file: str) -> list[Step]:
 def _announce(referee: Referee) -> None:
     from thinkback_referee import HOSTS
 
-    first = next(iter(HOSTS))
-    terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it. In another terminal, with any key:")
-    terminal.out(f"  DEEPSEEK_API_KEY=any thinkback run 'Hello' --endpoint {first} \\")
-    terminal.out(f"    --model deepseek-v4-pro --base-url {referee.base_url(first)}")
-    terminal.out("It stands in for:")
+    url = referee.base_url(_PLAYED)
+    terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it. In another terminal, without a key:")
+    terminal.out(f"  thinkback run 'Hello' --endpoint {ENDPOINT} \\")
+    terminal.out(f"    --base-url {url}")
+    terminal.out(f'In a program: store.session("try", endpoint="{ENDPOINT}", model="{_MODEL}", base_url="{url}")')
+    terminal.out("With any key it stands in for:")
     for line in terminal.wrap(", ".join(HOSTS), 2).splitlines():
         terminal.out(line)
     terminal.out("`thinkback referee --list` shows the base URL and the models of each.")

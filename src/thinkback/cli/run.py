@@ -39,7 +39,7 @@ from thinkback.cli.options import (
     profile_option,
     refuse_two_sessions,
 )
-from thinkback.session.destination import Destination, check_destination, destination_of
+from thinkback.session.destination import Destination, after, check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.drawing.look import Look
@@ -152,12 +152,13 @@ def _ask(
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
         asked = place.base_url
-        place = completed(destination_of(store, known, store.commits(known.id) if known else (), place, names.profile))
+        commits = store.commits(known.id) if known else ()
+        place = completed(destination_of(store, known, commits, place, names.profile))
         if place.endpoint == ENDPOINT and not known:
             names = names._replace(app=names.app or APP)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
         _check(store, place)
-        with StandIn() as stand_in:
+        with StandIn(is_told=after(Destination(), commits).endpoint == ENDPOINT) as stand_in:
             place = stand_in.at(place, asked)
             session = opened(store, known.name if known else name or _fresh_name(), place, *names)
             with tools_of(session) as tools:

@@ -35,6 +35,7 @@ def working_on(app: str, command: Command, referee: Referee, columns: int = 80) 
     # a shell changes the directory: the tests' own stays
     started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
     with Terminal(started, command.environment, columns=columns, rows=40) as terminal:
+        terminal.wait_for("permissions.mode")  # where it works, what it may do, and what changes that
         terminal.wait_for("deepseek-v4-pro")
         yield terminal
 

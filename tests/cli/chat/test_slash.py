@@ -172,7 +172,7 @@ def test_places_are_completed(chat: Chat) -> None:
 
 
 def test_an_app_begins_before_the_first_message_or_in_a_session_of_its_own(
-    chat: Chat, referee: Referee, capsys: Caught
+    chat: Chat, referee: Referee, capsys: Caught, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apps do not share a conversation; what was said before can be gone back to."""
     say(chat, "/app nonsense", "/app tutor", "One.", "/app tutor", "/app translator", "Two.", "/app none", "/app")
@@ -188,6 +188,11 @@ def test_an_app_begins_before_the_first_message_or_in_a_session_of_its_own(
     assert ["translator"] == words(chat, "/app tra")
     say(chat, "/resume talk", "/app")
     assert "session talk: Tutor" in capsys.readouterr().out
+    monkeypatch.setenv("HOME", str(Path.cwd().parent))
+    say(chat, "/app coding")
+    works = f"Coding agent in ~/{Path.cwd().name}: reads, and asks before it writes or runs"
+    assert works in (shown := capsys.readouterr()).err
+    assert "(/set permissions.mode auto or read_only changes it)" in shown.err
 
 
 def test_profiles_are_saved_loaded_and_deleted(

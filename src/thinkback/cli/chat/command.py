@@ -11,7 +11,7 @@ import click
 
 from thinkback.cli import complete, first_run, hints, terminal
 from thinkback.cli.chat import fresh
-from thinkback.cli.config.apps import app_of, placed
+from thinkback.cli.config.apps import app_of, placed, work_of
 from thinkback.cli.options import (
     app_option,
     beside_option,
@@ -109,6 +109,9 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                 if not (session or known):
                     chat.unnamed.append(found.id)
                 if reader.is_live:
+                    work = work_of(found)
+                    if work and app != APP:
+                        terminal.note(work)
                     terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
                     if place.endpoint == ENDPOINT:
                         terminal.note("Ask anything. Ctrl-O unfolds a thought; /why shows what was sent back, and why.")

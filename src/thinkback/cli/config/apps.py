@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,34 @@ def placed(place: Destination, app: str, book: Rulebook) -> Destination:
     found = apps.find(app)
     endpoint = apps.endpoint_at(found, place.endpoint, place.base_url, book)
     return place._replace(endpoint=endpoint, model=place.model or found.default_model)
+
+
+# What tools do without a person's word, by ``permissions.mode``.
+_WORD = {
+    "auto": "every tool runs without asking",
+    "ask": "reads, and asks before it writes or runs",
+    "read_only": "reads; no other tool runs",
+}
+
+
+def work_of(session: Session) -> str:
+    """Where the tools of the session's app work, what they may do, and what changes that; nothing without tools."""
+    app = session.app
+    if app is None or not app.tools:
+        return ""
+    settings = session.settings
+    apart = ", but for permissions.rules" if settings.permissions_rules else ""
+    others = " or ".join(mode for mode in _WORD if mode != settings.permissions_mode)
+    return (
+        f"{app.name} in {_here()}: {_WORD[settings.permissions_mode]}{apart} "
+        f"(/set permissions.mode {others} changes it)"
+    )
+
+
+def _here() -> str:
+    """The working directory, as a shell's prompt has it."""
+    here, home = os.getcwd(), os.path.expanduser("~")
+    return f"~{here[len(home) :]}" if f"{here}/".startswith(f"{home.rstrip('/')}/") and home != "/" else here
 
 
 @contextmanager

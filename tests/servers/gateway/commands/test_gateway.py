@@ -98,6 +98,7 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
     plain = inside("gateway", "--check")
     assert f"no {inside.config / 'gateway.toml'}, so the defaults apply: nothing is wrong" in plain.out
     assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
+    assert "; `thinkback keys set ENDPOINT` adds one\n" in plain.out
     assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
 
 

@@ -158,16 +158,36 @@ def test_failure_that_was_told_is_counted_once() -> None:
 
 
 def test_client_is_told_when_to_come_back() -> None:
-    """503 in place of 502, with the seconds."""
+    """503 in place of 502, with the seconds and the last reason; not with a provider's words, or an address."""
     routes = router()
-    for _ in range(5):
-        routes.choose("openai/m", OPEN).failed()
+    for reason in (*["no connection to house: refused"] * 4, "HTTP 429: key sk-1 is out of quota"):
+        routes.choose("openai/m", OPEN).fail_over(reason)
     with pytest.raises(NetworkError) as caught:
         routes.choose("openai/m", OPEN)
     problem, retry_after = problem_of(caught.value)
+    assert "(the last failure: status 429, Too Many Requests; the next try: in 30 s)" in problem.message
     assert (503, "upstream_resting") == (problem.status, problem.code)
     assert retry_after is not None
     assert 29 < retry_after <= 30
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("", "its response broke off"),
+        ("no connection to house: refused", "no response"),
+        ("HTTP 529: overloaded", "status 529;"),
+    ],
+)
+def test_a_pause_names_its_cause_in_our_words(reason: str, said: str) -> None:
+    """One that broke off, one that could not be reached, and a status without a name."""
+    routes = router()
+    for _ in range(5):
+        choice = routes.choose("openai/m", OPEN)
+        choice.fail_over(reason) if reason else choice.failed()
+    with pytest.raises(NetworkError) as caught:
+        routes.choose("openai/m", OPEN)
+    assert f"the last failure: {said}" in caught.value.message
 
 
 def weighted(*weights: float) -> Config:

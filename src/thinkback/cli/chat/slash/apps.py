@@ -9,6 +9,7 @@ from thinkback.cli import terminal
 from thinkback.cli.chat import fresh
 from thinkback.cli.chat.slash import attach
 from thinkback.cli.chat.slash.row import Slash, words
+from thinkback.cli.config.apps import work_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -33,6 +34,8 @@ def app(chat: Chat, rest: str) -> None:
             print_apps(apps.listed())
     now = chat.session.app
     terminal.out(f"session {terminal.clean(chat.session.name)}: {now.name if now is not None else 'no app'}")
+    if now is not None and now.tools:
+        terminal.note(work_of(chat.session))
 
 
 def _take(chat: Chat, name: str) -> None:

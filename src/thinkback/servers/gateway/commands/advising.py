@@ -49,13 +49,13 @@ def kept_in(config: Config) -> str:
 
 
 def keyed(rulebook: Rulebook) -> Iterator[str]:
-    """A line with the endpoints that have a key; none where the key file cannot be read."""
+    """A line with the endpoints that have a key, and what adds one; none where the key file cannot be read."""
     try:
         found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
     except ThinkbackError:  # ``inspecting`` reports the key file
         return
-    names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` stores one"
-    yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
+    names = ", ".join(found) or "none"
+    yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}; `thinkback keys set ENDPOINT` adds one"
 
 
 def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:

@@ -18,6 +18,7 @@ _KEPT = 4096
 class _State:
     def __init__(self) -> None:
         self.failures = 0
+        self.reason = ""
         self.until = -math.inf
 
 
@@ -50,15 +51,21 @@ class Breakers:
             return 0.0
         return max(state.until - self._clock(), 0.0)
 
+    def reason(self, key: Hashable) -> str:
+        """Why ``key`` failed last, as far as that was said."""
+        state = self._states.get(key)
+        return state.reason if state is not None else ""
+
     def succeeded(self, key: Hashable) -> None:
         """``key`` answered."""
         self._states.pop(key, None)
 
-    def failed(self, key: Hashable) -> None:
-        """``key`` did not answer."""
+    def failed(self, key: Hashable, reason: str = "") -> None:
+        """``key`` did not answer, for a ``reason`` that clients may read."""
         state = self._states.setdefault(key, _State())
         self._states.move_to_end(key)
         state.failures += 1
+        state.reason = reason
         if state.failures >= self._most:
             state.until = self._clock() + self._cooldown
         if len(self._states) > _KEPT:

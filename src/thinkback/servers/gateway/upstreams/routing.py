@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -43,6 +45,7 @@ _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
 
 
+_STATUS = re.compile(r"HTTP (\d{3})\b")
 _ANY = "own:"
 """The account of a place whose client pays, before the client is known."""
 _UNMARKED = tuple(name for name in FRONTS if not front_of(name).address.header)
@@ -86,7 +89,7 @@ class Choice:
 
         Empty where none is left: then the current one stays, and may be asked again.
         """
-        self._breakers.failed(self.current.breaker)
+        self._breakers.failed(self.current.breaker, _public(reason))
         following = self._next()
         self._is_told = following is None
         if following is None:
@@ -424,10 +427,23 @@ def _unknown(asked: str) -> NotFoundError:
     )
 
 
+def _public(reason: str) -> str:
+    """What clients may read of a reason: a status with its usual words, not a provider's, and no address."""
+    found = _STATUS.match(reason)
+    if found is None:
+        return "no response"
+    try:
+        return f"status {found[1]}, {HTTPStatus(int(found[1])).phrase}"
+    except ValueError:
+        return f"status {found[1]}"
+
+
 def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
-    seconds = min(breakers.rests_for(route.breaker) for route in routes)
+    seconds, first = min((breakers.rests_for(route.breaker), at) for at, route in enumerate(routes))
+    reason = breakers.reason(routes[first].breaker) or "its response broke off"
     return NetworkError(
-        "no upstream of this model responded recently: requests to them are paused",
+        "no upstream of this model responded recently: requests to them are paused "
+        f"(the last failure: {reason}; the next try: in {seconds:.0f} s)",
         details={"phase": "network", "retry_after": seconds},
         next_actions=(f"ask again in {seconds:.0f} s",),
     )
