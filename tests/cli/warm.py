@@ -128,7 +128,9 @@ def become(job: bytes, streams: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     for module in pkgutil.walk_packages(thinkback.__path__, "thinkback."):
-        if not module.name.startswith(("thinkback.__main__", "thinkback.servers.gateway", *HOSTED)):
+        if not module.name.startswith(
+            ("thinkback.__main__", "thinkback.cli.gateway_viewer", "thinkback.servers.gateway", *HOSTED)
+        ):
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)

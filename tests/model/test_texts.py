@@ -7,6 +7,7 @@ import pytest
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
     LEFT_OUT,
+    NOT_RECORDED,
     Annotation,
     BranchSummary,
     Compaction,
@@ -42,6 +43,7 @@ from thinkback.model.texts import text_of, thoughts_of
         (Erased("a secret", 1), "[erased: a secret]"),
         (Erased("", 1), "[erased]"),
         (Erased(LEFT_OUT, 1), "[left out of the export]"),
+        (Erased(NOT_RECORDED, 1), "[not recorded]"),
         (Erased("a secret", 1, '{"type":"text","text":"the [..] rest"}'), "the [..] rest"),
         (Unknown('{"type":"new"}'), ""),
         (TurnEnded("completed"), ""),

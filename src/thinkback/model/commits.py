@@ -315,6 +315,8 @@ class Merge(msgspec.Struct, frozen=True, omit_defaults=True, tag="merge"):
 
 LEFT_OUT = "left out of this export"
 """The reason in the tombstones of a file for sharing."""
+NOT_RECORDED = "not recorded"
+"""The reason in the tombstones of what was never stored, as whoever recorded it had to leave it out."""
 
 
 class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
@@ -329,9 +331,11 @@ class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
 
     @property
     def notice(self) -> str:
-        """What happened, in words: what an export left out was not erased."""
+        """What happened, in words: what an export or a recording left out was not erased."""
         if self.reason == LEFT_OUT:
             return "left out of the export"
+        if self.reason == NOT_RECORDED:
+            return self.reason
         return f"erased: {self.reason}" if self.reason else "erased"
 
 

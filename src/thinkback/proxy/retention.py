@@ -19,14 +19,24 @@ from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
-from thinkback.model.commits import Commit, Draft, Head, Payload, Request, Response, Step, Tool, Tools, decode_payload
+from thinkback.model.commits import (
+    NOT_RECORDED,
+    Commit,
+    Draft,
+    Head,
+    Payload,
+    Request,
+    Response,
+    Step,
+    Tool,
+    Tools,
+    decode_payload,
+)
 from thinkback.proxy import recognition
 from thinkback.proxy.recognition import OF_A_RESPONSE
 
 Recording: TypeAlias = Literal["full", "reasoning", "metadata", "off"]
 """What of a request is kept: all, reasoning without what was said, no content at all, or nothing."""
-
-WHY = "not recorded"
 
 
 class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,7 +105,7 @@ def _without(commit: Commit) -> Commit:
     rest = _rest(commit.value)
     if rest == commit.value:
         return commit
-    stone = tombstone(WHY, commit.time, rest)
+    stone = tombstone(NOT_RECORDED, commit.time, rest)
     return msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
 
 

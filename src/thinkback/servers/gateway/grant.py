@@ -41,6 +41,7 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     there, as that provider names it.
 
     ``settings`` are ``reasoning.*`` and other settings of requests with this key. ``expires`` is in microseconds UTC.
+    ``view``: its holder may sign in to the viewer of the gateway, and sees the conversations of ``tenant`` there.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     expires: int | None = None
     upstream: str = ""
     account: str = ""
+    view: bool = False
 
 
 OPEN = Grant("open", name="no key is asked for")

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from starlette.applications import Starlette
@@ -19,13 +19,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from thinkback.errors import BusyError, HeadMovedError, NotFoundError, ThinkbackError, UnsupportedContent
+from thinkback.errors import BusyError, HeadMovedError, NotFoundError, StoreError, ThinkbackError, UnsupportedContent
 from thinkback.log.protocol import Hit, Query, SessionInfo
 from thinkback.model.commits import Commit, Head
 from thinkback.model.curation import curate
 from thinkback.observe.cost import Prices
 from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, part_of, share_of
+from thinkback.servers.viewer.door import form_of
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
 from thinkback.servers.viewer.numbers import DAYS, Figures
@@ -59,6 +60,7 @@ _LARGEST = 4_000_000
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
 _STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+NO_PAGE = NotFoundError("there is no such page", next_actions=("the list of sessions leads everywhere",))
 
 
 class Found(NamedTuple):
@@ -76,10 +78,11 @@ class Viewer(NamedTuple):
     lines: Lines
     figures: Figures
     writing: Writing | None = None
+    signs_out: bool = False
 
     def html(self, name: str, status: int = 200, **values: object) -> Response:
         """A page."""
-        written = page(name, self.writing is not None, **values)
+        written = page(name, self.writing is not None, signs_out=self.signs_out, **values)
         return Response(written, status, media_type="text/html; charset=utf-8")
 
     def session(self, request: Request) -> SessionInfo:
@@ -93,12 +96,17 @@ class Viewer(NamedTuple):
 
 
 def application(
-    store: SessionStore, is_over: Callable[[], bool] = lambda: False, writing: Writing | None = None
+    store: SessionStore,
+    is_over: Callable[[], bool] = lambda: False,
+    writing: Writing | None = None,
+    *,
+    signs_out: bool = False,
 ) -> Starlette:
     """The viewer of ``store``, which only looks without ``writing``. Who may ask is for whoever serves it
-    (``door.Door``) to check; streams end once ``is_over`` says that the server does.
+    (``door.Door``, ``sign_in.SignIn``) to check; streams end once ``is_over`` says that the server does. ``signs_out``:
+    its pages have a form by which whoever looks leaves.
     """
-    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store), writing)
+    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store), writing, signs_out)
 
     def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
@@ -106,6 +114,8 @@ def application(
                 return work(viewer, request)
             except ThinkbackError as error:
                 status = 404 if isinstance(error, NotFoundError) else 500
+                if status == 500 and signs_out:  # names of files and databases are for who runs this
+                    error = StoreError("the log cannot be read at the moment")
                 return viewer.html("error.html", status, error=error)
             except RecursionError:
                 return viewer.html("error.html", 500, error=UnsupportedContent("something in it is nested too deeply"))
@@ -117,7 +127,7 @@ def application(
         Route("/search", shown(search)),
         Route("/numbers", shown(numbers)),
         Route("/keys", lambda _: viewer.html("keys.html")),
-        Route("/static/{name}", static),
+        Route("/static/{name}", lambda request: static_file(request.path_params["name"])),
         Route("/session/{session}", shown(conversation)),
         Route("/session/{session}/live", following(viewer, is_over)),
         Route("/session/{session}/request/{hash}", shown(went_back)),
@@ -136,19 +146,17 @@ def application(
 
 
 def _not_found(_request: Request, _error: Exception) -> Response:
-    error = NotFoundError("there is no such page", next_actions=("the list of sessions leads everywhere",))
-    return _html("error.html", 404, error=error)
+    return _html("error.html", 404, error=NO_PAGE)
 
 
 def _html(name: str, status: int = 200, **values: object) -> Response:
     return Response(page(name, False, **values), status, media_type="text/html; charset=utf-8")
 
 
-def static(request: Request) -> Response:
+def static_file(name: str) -> Response:
     """A file of the package."""
-    name = request.path_params["name"]
     if name not in _STATIC:
-        return _not_found(request, NotFoundError(name))
+        return _html("error.html", 404, error=NO_PAGE)
     return FileResponse(STATIC / name, media_type=_STATIC[name], headers={"cache-control": "private, max-age=3600"})
 
 
@@ -490,7 +498,7 @@ def curating(viewer: Viewer, writing: Writing) -> Callable[[Request], Awaitable[
 
     async def answer(request: Request) -> Response:
         try:
-            given = await _form(request) if request.method == "POST" else {}
+            given = await form_of(request, _LARGEST) if request.method == "POST" else {}
             return await run_in_threadpool(_curated, viewer, writing, request, given)
         except ThinkbackError as error:
             status = 404 if isinstance(error, NotFoundError) else 400
@@ -531,21 +539,6 @@ def _curated(viewer: Viewer, writing: Writing, request: Request, given: dict[str
     if change.act == "branch":
         return RedirectResponse(f"/session/{info.id}?branch={quote(done, safe='')}", 303)
     return RedirectResponse(f"/session/{info.id}/commit/{target}" if target else f"/session/{info.id}", 303)
-
-
-async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form. Raises ``ThinkbackError`` for one that is none of ours, or too large."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _LARGEST:
-            raise ThinkbackError("that is too much text for a form", next_actions=("`thinkback edit` takes any",))
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",))
-    try:
-        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20))
-    except ValueError:
-        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",)) from None
 
 
 def markdown(viewer: Viewer, request: Request) -> Response:

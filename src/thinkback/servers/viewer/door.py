@@ -14,8 +14,10 @@ from html import escape
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from thinkback.errors import ThinkbackError
 
 LIFETIME = 60.0
 """Seconds that a start token holds."""
@@ -40,7 +42,7 @@ _HEADERS = (
 )
 _QUIET = (b"referrer-policy", b"no-referrer")
 # Of pages with forms: to `no-referrer` a browser does not say which page sent a form, and its word is needed.
-_TOLD_HERE = (b"referrer-policy", b"same-origin")
+TOLD_HERE = (b"referrer-policy", b"same-origin")
 _NO_STORE = (b"cache-control", b"no-store")
 _REFUSAL = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -92,22 +94,18 @@ class Door:
             await _refuse(send, 403, "Pages of another origin may not ask.")
         elif scope["method"] not in ("GET", "HEAD") and not (self._writes and scope["method"] == "POST"):
             await _refuse(send, 405, "The viewer only looks.")
-        elif scope["method"] == "POST" and not (self._is_known(headers) and self._is_from_here(headers)):
+        elif scope["method"] == "POST" and not (self._is_known(headers) and is_from_here(headers)):
             await _refuse(send, 403, "Only a form of the viewer's own pages may change something.")
         elif (token := _token_in(scope)) is not None:
             await self._exchange(scope, headers, token, send)
         elif not self._is_known(headers):
             await _refuse(send, 403, _START_AGAIN)
         else:
-            await self._app(scope, receive, _with_headers(send, _TOLD_HERE if self._writes else _QUIET))
+            await self._app(scope, receive, with_headers(send, TOLD_HERE if self._writes else _QUIET))
 
     def _is_ours(self, origin: str) -> bool:
         scheme, separator, host = origin.lower().partition("://")
         return scheme == "http" and separator != "" and host in self._hosts
-
-    def _is_from_here(self, headers: Headers) -> bool:
-        """Whether a page of this viewer sent a form: browsers say where from, and their word is needed."""
-        return "origin" in headers and headers.get("sec-fetch-site", "same-origin") == "same-origin"
 
     def _is_known(self, headers: Headers) -> bool:
         # Browsers send what other servers on this host set as well: it is read past, whatever is in it.
@@ -125,13 +123,13 @@ class Door:
             await _refuse(send, 403, _START_AGAIN)
             return
         way = _without_token(scope)
-        body = _WAY.format(escape(way)).encode()
+        body = leading_on(way)
         told = [(b"refresh", b"0; url=" + way.encode("ascii")), *_page(body)]
         if is_good:
             self._token = ""
             cookie = f"{self._name}={self._value}; Path=/; HttpOnly; SameSite=Strict"
             told.append((b"set-cookie", cookie.encode("ascii")))
-        await _with_headers(send)({"type": "http.response.start", "status": 200, "headers": told})
+        await with_headers(send)({"type": "http.response.start", "status": 200, "headers": told})
         await send({"type": "http.response.body", "body": body})
 
 
@@ -157,17 +155,44 @@ def _without_token(scope: Scope) -> str:
     return f"{path}?{urlencode(rest)}" if rest else path
 
 
+def leading_on(way: str) -> bytes:
+    """A page that leads to ``way``."""
+    return _WAY.format(escape(way)).encode()
+
+
 def _page(body: bytes) -> list[tuple[bytes, bytes]]:
     return [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:
     body = _REFUSAL.format(escape(reason)).encode()
-    await _with_headers(send)({"type": "http.response.start", "status": status, "headers": _page(body)})
+    await with_headers(send)({"type": "http.response.start", "status": status, "headers": _page(body)})
     await send({"type": "http.response.body", "body": body})
 
 
-def _with_headers(send: Send, referrer: tuple[bytes, bytes] = _QUIET) -> Send:
+async def form_of(request: Request, most: int) -> dict[str, str]:
+    """The fields of a form of at most ``most`` bytes. Raises ``ThinkbackError`` for one that is none of ours."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise ThinkbackError("that is too much text for a form", next_actions=("`thinkback edit` takes any",))
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",))
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20))
+    except ValueError:
+        raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",)) from None
+
+
+def is_from_here(headers: Headers) -> bool:
+    """Whether a page of this very host sent a form: browsers say where from, and their word is needed."""
+    return "origin" in headers and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+
+
+def with_headers(send: Send, referrer: tuple[bytes, bytes] = _QUIET) -> Send:
+    """``send``, with what every answer of a viewer forbids a page."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = list(message.get("headers", ()))

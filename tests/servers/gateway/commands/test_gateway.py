@@ -20,7 +20,7 @@ from tests.docs.test_examples import ROOT
 from thinkback.servers.gateway.commands.advising import absent
 from thinkback.servers.gateway.commands.gateway import PACKAGES
 from thinkback.servers.gateway.config.reading import read_config
-from thinkback.servers.gateway.config.schema import Config, Store, Telemetry
+from thinkback.servers.gateway.config.schema import Config, Store, Telemetry, Viewer
 from thinkback_referee import Referee
 
 
@@ -86,6 +86,8 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
     )
     done = inside("gateway", "--check", "--config", str(file))
     rightly = inside("gateway", "--check", "--config", str(file), HOUSE_KEY="a-key")
+    file.write_text('[viewer]\nlisten = "0.0.0.0:8485"\n')
+    viewer = inside("gateway", "--check", "--config", str(file))
     file.write_text('[server]\nmetrics_key = "env:M"\n[secrets]\ncurrent = "env:S"\nprevious = "env:T"\n')
     missing = inside("gateway", "--check", "--config", str(file), M="m", T="short")
 
@@ -95,6 +97,7 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
     assert "upstream house: ready\n" in rightly.out
     assert "model fast at deepseek/m: ready\n" in done.out
     assert "model fast at azure/m: azure-openai has no fixed address" in done.out
+    assert "shows them to keys with the right to view at 0.0.0.0:8485, which other machines reach\n" in viewer.out
     plain = inside("gateway", "--check")
     assert f"no {inside.config / 'gateway.toml'}, so the defaults apply: nothing is wrong" in plain.out
     assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
@@ -103,13 +106,15 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
 
 
 def test_a_check_names_the_extras_that_a_configuration_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spans and PostgreSQL have packages of their own."""
-    config = Config(store=Store(url="postgresql://h/d"), telemetry=Telemetry(spans=True))
+    """Spans, PostgreSQL and the viewer have packages of their own."""
+    config = Config(
+        store=Store(url="postgresql://h/d"), telemetry=Telemetry(spans=True), viewer=Viewer("127.0.0.1:8485")
+    )
     assert [] == list(absent(config))
-    for name in ("opentelemetry", "psycopg"):
+    for name in ("opentelemetry", "psycopg", "nh3"):
         monkeypatch.setitem(sys.modules, name, None)
 
-    assert [".[otel]", ".[postgres]"] == re.findall(r"\.\[\w+\]", " ".join(absent(config)))
+    assert [".[otel]", ".[postgres]", ".[viewer]"] == re.findall(r"\.\[\w+\]", " ".join(absent(config)))
 
 
 def test_a_file_that_cannot_be_read_is_told(inside: Inside) -> None:

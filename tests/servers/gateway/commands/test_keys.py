@@ -75,7 +75,7 @@ def test_a_key_is_made_as_it_was_asked_for(keys: Keys) -> None:
         keys.out(
             *("create", "team", "--tenant", "acme", "--model", "gpt-*", "--model", "fast", "--expires", "30d"),
             *("--tokens", "1000", "--reasoning-tokens", "500", "--per", "day", "--per-minute", "60", "--at-once", "4"),
-            *("--recording", "metadata", "--set", "reasoning.effort=high", "--json"),
+            *("--recording", "metadata", "--set", "reasoning.effort=high", "--view", "--json"),
         )
     )
     shown = json.loads(keys.out("show", made["id"], "--json"))
@@ -90,6 +90,7 @@ def test_a_key_is_made_as_it_was_asked_for(keys: Keys) -> None:
         "settings": {"reasoning.effort": "high"},
         "budget": {"period": "day", "tokens": 1000, "reasoning": 500},
         "limits": {"per_minute": 60, "at_once": 4},
+        "view": True,
         "used": {},
     } == shown
     (row,) = keys.rows()

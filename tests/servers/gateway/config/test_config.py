@@ -11,7 +11,7 @@ from thinkback.errors import RuleFileError
 from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.checking import open_to_strangers
 from thinkback.servers.gateway.config.reading import read_config
-from thinkback.servers.gateway.config.schema import Config, Server
+from thinkback.servers.gateway.config.schema import Config, Server, Viewer
 
 
 def problems(text: str) -> list[tuple[str, str]]:
@@ -103,6 +103,29 @@ def test_what_is_wrong_only_together_is_told_too() -> None:
         "models.b.targets[0].upstream",
         "models.b.fallbacks[0]",
     ] == [path for path, _ in problems(text)]
+
+
+@pytest.mark.parametrize(
+    ("listen", "server"),
+    [
+        ("127.0.0.1:8485", "127.0.0.1"),
+        ("[::1]:0", "::1"),
+        ("view.example:443", "view.example"),
+        ("8485", ""),
+        (":8485", ""),
+        ("::1:8485", ""),
+        ("127.0.0.1:65536", ""),
+        ("127.0.0.1:8484", ""),
+        ("http://127.0.0.1:8485", ""),
+    ],
+)
+def test_the_viewer_listens_at_an_address_of_its_own(listen: str, server: str) -> None:
+    """With a port, which is another one than the gateway's; its names are checked as the gateway's are."""
+    text = f'[viewer]\nlisten = "{listen}"\nallowed_hosts = ["a b"]'
+    wrong = ["viewer.listen"] * (not server)
+
+    assert [*wrong, "viewer.allowed_hosts[0]"] == [path for path, _ in problems(text)]
+    assert not server or server == Viewer(listen).server.host
 
 
 SECRET = "sk-live-0123456789"

@@ -55,6 +55,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: Mapping[str, object] = {}
     budget: Budget = Budget()
     limits: Limits = Limits()
+    view: bool = False
 
 
 def new_key(
@@ -88,6 +89,7 @@ def grant_of(row: KeyRow, recording: Recording = "full") -> Grant:
         budget=terms.budget,
         limits=terms.limits,
         expires=row.expires,
+        view=terms.view,
     )
 
 
@@ -163,7 +165,13 @@ class Access:
             raise missing()
         if not secret.startswith(PREFIX) or len(secret) > _LONGEST:
             raise unknown(secret)
-        digest = digest_of(secret)
+        return await self.again(digest_of(secret), secret)
+
+    async def again(self, digest: bytes, secret: str = "") -> Grant:
+        """The grant of a key as it is now, by its ``digest_of`` alone: for whoever was admitted and keeps no secret.
+
+        ``secret`` is for the words of a refusal. Raises ``Refused`` as ``admit``.
+        """
         known = self._known.get(digest)
         age = LIFE if known is None else self._clock() - known.at
         if known is None or age >= LIFE:

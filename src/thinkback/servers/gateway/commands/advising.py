@@ -14,6 +14,7 @@ from thinkback.rules import Rulebook
 from thinkback.rules.urls import is_loopback
 from thinkback.servers.gateway.config.checking import open_to_strangers, quoted
 from thinkback.servers.gateway.config.schema import Config, To, Upstream
+from thinkback.servers.gateway.running.beside import PACKAGES as VIEWER
 from thinkback.servers.gateway.running.places import state_place
 from thinkback.servers.gateway.secrets.secret import read_key, read_secret
 from thinkback.servers.gateway.upstreams.routing import authenticator_of, place_of
@@ -27,6 +28,9 @@ def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     reach = "" if is_loopback(server.host) else ", which other machines reach"
     yield f"serves {whom} at {server.host}:{server.port}{reach}"
     yield f"stores conversations in {kept_in(config)}"
+    if config.viewer.listen:
+        reach = "" if is_loopback(config.viewer.server.host) else ", which other machines reach"
+        yield f"shows them to keys with the right to view at {config.viewer.listen}{reach}"
     for name, to in _places(config):
         yield f"{name}: {_trouble(config, rulebook, to) or 'ready'}"
     if config.routing.allow_catalogue and not config.upstreams:
@@ -61,9 +65,11 @@ def keyed(rulebook: Rulebook) -> Iterator[str]:
 def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Packages and secrets without which the gateway does not start, each with its key path."""
     secrets = config.secrets
+    extra_of_viewer = next((name for name in VIEWER if find_spec(name) is None), VIEWER[0])
     for path, asked, package, extra in (
         ("telemetry.spans", config.telemetry.spans, "opentelemetry", "otel"),
         ("store.url", bool(config.store.url), "psycopg", "postgres"),
+        ("viewer.listen", bool(config.viewer.listen), extra_of_viewer, "viewer"),
     ):
         if asked and find_spec(package) is None:
             yield f"{path}: needs a package that is not installed; {install_hint(extra)}"

@@ -142,7 +142,7 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 def _serve(start: Start, config: Config) -> int:
     from thinkback.servers.gateway.commands.advising import kept_in, keyed, strangers
     from thinkback.servers.gateway.http.listening import address_of, bind
-    from thinkback.servers.gateway.running import server, workers
+    from thinkback.servers.gateway.running import beside, server, workers
     from thinkback.servers.gateway.upstreams.routing import without_key
     from thinkback.session.config import rulebook as user_rulebook
 
@@ -157,6 +157,8 @@ def _serve(start: Start, config: Config) -> int:
     def ready() -> None:
         click.echo(f"The gateway serves at {url}; Ctrl-C ends it.")
         click.echo(f"  OpenAI clients: {url}/v1   Anthropic and Gemini clients: {url}")
+        if viewer:
+            click.echo(completed(f"  viewer, for {_viewers(config)}: {viewer}"))
         if advice:
             click.echo(advice)
         for name, error in keyless.items():
@@ -166,9 +168,24 @@ def _serve(start: Start, config: Config) -> int:
         for line in (*endpoints, f"stores conversations in {kept}"):
             click.echo(completed(f"  {line}"))
 
-    if config.server.workers > 1:
-        return workers.supervise(start, config, sock, ready)
-    return server.run(start, config, sock, server.ALONE, ready)
+    with beside.viewer(start, config) as viewer:
+        if config.server.workers > 1:
+            return workers.supervise(start, config, sock, ready)
+        return server.run(start, config, sock, server.ALONE, ready)
+
+
+def _viewers(config: Config) -> str:
+    """Who can sign in to the viewer."""
+    from thinkback.servers.gateway.access.keys import grant_of
+    from thinkback.servers.gateway.running.places import office_of
+
+    office = office_of(config)
+    try:
+        if any(row.revoked is None and grant_of(row).view for row in office.keys.list()):
+            return "keys with the right to view"
+    finally:
+        office.close()
+    return "nobody yet, as no key has the right to view (`thinkback gateway keys create NAME --view` creates one)"
 
 
 def _check_keys(config: Config) -> str:

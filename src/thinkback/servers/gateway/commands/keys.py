@@ -84,6 +84,7 @@ def keys_group() -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a setting of its requests; repeatable."
 )
+@click.option("--view", is_flag=True, help="Let the key sign in to the gateway's viewer, as its tenant.")
 @json_option
 @place_options
 def create_command(name: str, as_json: bool, config: str, store: str, **given: Any) -> None:
@@ -223,6 +224,7 @@ def _terms(given: Mapping[str, Any]) -> Terms:
         settings=dict(map(_setting, given["settings"])),
         budget=Budget(given["per"], given["tokens"], given["reasoning_tokens"]),
         limits=Limits(given["per_minute"], given["at_once"]),
+        view=given["view"],
     )
 
 

@@ -22,6 +22,7 @@ from thinkback.wire.registry import FRONTS
 
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LISTENS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -69,6 +70,7 @@ def check(config: Config) -> Iterator[Fault]:
     for front in config.routing.defaults.keys() - set(FRONTS):
         yield Fault(f"routing.defaults.{quoted(front)}", "", f"is not a front; use one of: {', '.join(FRONTS)}")
     yield from _settings("settings", config.settings)
+    yield from _viewer(config)
 
 
 def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
@@ -153,13 +155,28 @@ def _server(server: Server) -> Iterator[Fault]:
         yield Fault("server.host", "", "name an address; 0.0.0.0 is all of this machine's")
     if server.no_auth and not is_loopback(server.host):
         yield Fault("server.no_auth", "", "requests without a key are served on loopback alone (127.0.0.1 or ::1)")
-    for at, host in enumerate(server.allowed_hosts):
-        if not re.fullmatch(r"\*|[A-Za-z0-9._-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?", host):
-            yield Fault(f"server.allowed_hosts[{at}]", "", "must be a host name, with a port or without, or *")
+    yield from _hosts("server.allowed_hosts", server.allowed_hosts)
     for at, origin in enumerate(server.cors_origins):
         if not re.fullmatch(r"https?://[A-Za-z0-9._\[\]:-]+", origin):
             yield Fault(f"server.cors_origins[{at}]", "", "must be an origin such as https://chat.example, whole")
     yield from _reference("server.metrics_key", server.metrics_key)
+
+
+def _hosts(path: str, hosts: tuple[str, ...]) -> Iterator[Fault]:
+    for at, host in enumerate(hosts):
+        if not re.fullmatch(r"\*|[A-Za-z0-9._-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?", host):
+            yield Fault(f"{path}[{at}]", "", "must be a host name, with a port or without, or *")
+
+
+def _viewer(config: Config) -> Iterator[Fault]:
+    listens = LISTENS.fullmatch(config.viewer.listen)
+    if config.viewer.listen and (listens is None or int(listens[2]) > 65_535):
+        yield Fault("viewer.listen", "", "must be an address with a port, such as 127.0.0.1:8485")
+    elif config.viewer.listen:
+        place, server = config.viewer.server, config.server
+        if place.port and (place.host, place.port) == (server.host.strip("[]"), server.port):
+            yield Fault("viewer.listen", "", "is where the gateway itself listens: choose another port")
+    yield from _hosts("viewer.allowed_hosts", config.viewer.allowed_hosts)
 
 
 def _store(store: Store, secret: str) -> Iterator[Fault]:

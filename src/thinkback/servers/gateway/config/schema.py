@@ -155,6 +155,21 @@ class Telemetry(msgspec.Struct, frozen=True):
     content: bool = False
 
 
+class Viewer(msgspec.Struct, frozen=True):
+    """Where conversations can be looked at, with keys that have the right ``view``. ``listen`` is an address and a
+    port; ``""``: nowhere.
+    """
+
+    listen: str = ""
+    allowed_hosts: tuple[str, ...] = ()
+
+    @property
+    def server(self) -> Server:
+        """A server that listens there; ``listen`` was checked, and is not empty."""
+        host, _, port = self.listen.rpartition(":")
+        return Server(host.strip("[]"), int(port), allowed_hosts=self.allowed_hosts)
+
+
 class Config(msgspec.Struct, frozen=True):
     """All of it. ``settings`` hold for every request that nothing nearer says otherwise for."""
 
@@ -170,6 +185,7 @@ class Config(msgspec.Struct, frozen=True):
     recording: Records = Records()
     logs: Logs = Logs()
     telemetry: Telemetry = Telemetry()
+    viewer: Viewer = Viewer()
 
     @property
     def of_clients(self) -> dict[str, Upstream]:

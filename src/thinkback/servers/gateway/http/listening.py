@@ -11,13 +11,13 @@ import logging
 import socket
 from collections.abc import Callable
 from email.utils import formatdate
+from typing import Any, Protocol
 
 from uvicorn import Config as Uvicorn
 from uvicorn.server import ServerState
 
 from thinkback.errors import NetworkError
 from thinkback.servers.gateway.config.schema import Server
-from thinkback.servers.gateway.http.app import App
 from thinkback.servers.gateway.http.connections import KEEP_ALIVE, Connection
 from thinkback.servers.gateway.telemetry.logs import Bridge, Log
 
@@ -29,8 +29,18 @@ LAST_BYTES = 1.0
 _STEP = 0.01
 
 
-def bind(server: Server) -> socket.socket:
-    """The socket to listen at. Raises ``NetworkError``."""
+class Served(Protocol):
+    """An ASGI application that is told when to end: ``drain`` takes no new requests, ``stop`` ends what is open."""
+
+    def drain(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+
+def bind(server: Server, by: str = "--port") -> socket.socket:
+    """The socket to listen at, whose port is chosen ``by`` an option or a key. Raises ``NetworkError``."""
     host = server.host.strip("[]")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, server.port, type=socket.SOCK_STREAM)[0]
@@ -45,7 +55,7 @@ def bind(server: Server) -> socket.socket:
     except OSError as error:
         raise NetworkError(
             f"the gateway cannot listen on {host}:{server.port}: {error.strerror}",
-            next_actions=("choose another port with --port", "or see what listens there already"),
+            next_actions=(f"choose another port with {by}", "or see what listens there already"),
         ) from None
     made.setblocking(False)
     return made
@@ -61,7 +71,7 @@ def address_of(sock: socket.socket) -> str:
 class Listener:
     """Serves ``app`` at a socket. ``limits`` are those of the configuration in force."""
 
-    def __init__(self, app: App, limits: Callable[[], Server], log: Log) -> None:
+    def __init__(self, app: Served, limits: Callable[[], Server], log: Log) -> None:
         self._app, self._limits = app, limits
         self._state = ServerState()
         self._uvicorn = Uvicorn(

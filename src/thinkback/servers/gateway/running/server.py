@@ -144,7 +144,7 @@ def fixed(old: Config, new: Config) -> dict[str, Value]:
     """What of a new configuration waits for a restart, for the log."""
     names = [f"server.{name}" for name in NEEDS_RESTART if getattr(old.server, name) != getattr(new.server, name)]
     names += ["store"] if old.store != new.store else []
-    names += ["secrets"] if old.secrets != new.secrets else []
+    names += [name for name in ("secrets", "viewer") if getattr(old, name) != getattr(new, name)]
     return {"needs_restart": ", ".join(names)} if names else {}
 
 
