@@ -143,7 +143,7 @@ def test_a_network_failure_names_endpoint_and_host_in_the_words_of_a_chat(
         say(chat, "Hi")
 
     shown = capsys.readouterr().out
-    assert f"deepseek at 127.0.0.1:{port}: " in shown
+    assert 1 == shown.count(f"deepseek at http://127.0.0.1:{port}: ") == shown.count(f"127.0.0.1:{port}")
     assert "session." not in shown
     assert "program" not in shown
     assert "/retry asks again" in shown
