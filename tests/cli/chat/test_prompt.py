@@ -447,7 +447,7 @@ def test_a_chat_without_a_model_says_what_to_do(command: Command, referee: Refer
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("/set", "Allowed: true, false."),
+        ("/set", "/set all lists every setting, /set KEY explains one"),
         ("/set reasoning.effort", "How hard the model should think"),
         ("/set reasoning.effort enormous", "allowed: none, minimal"),
         ("/profile", "no profiles yet"),
@@ -460,7 +460,7 @@ def test_a_chat_without_a_model_says_what_to_do(command: Command, referee: Refer
         ("/why ffffffff", "ffffffff"),
         ("/think", "No tool is needed"),
         ("/think 7", "allowed is last, or a number from 1 to "),
-        ("/usage", "effective of 1,000,000"),
+        ("/usage", "tokens of 1,000,000; stored: about"),
         ("/usage weekly", "allowed are model, turn, step"),
         ("/search tool", "No tool is needed"),
         ("/search", "usage: /search"),
