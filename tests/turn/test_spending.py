@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from thinkback.log.seal import head_of, seal
@@ -184,6 +185,17 @@ def test_an_imported_response_counts_once_and_by_its_last_numbers() -> None:
     for order in ((early, late), (late, early), (early, late, early)):
         (step,) = taken(*order).steps
         assert ("codex", "codex", 20) == (step.program, step.place, step.use.output)
+
+
+def test_an_answer_counts_when_a_part_of_it_was_erased() -> None:
+    """What was erased is no longer there to be counted; the provider's numbers are."""
+    whole = log(*answer("r", Usage(10, 20, 5), "secret"))
+    erased = [
+        msgspec.structs.replace(commit, value=Erased("asked", 1)) if commit.kind == "reasoning" else commit
+        for commit in whole
+    ]
+    assert whole != erased
+    assert taken(whole).steps == taken(erased).steps
 
 
 def test_an_imported_response_says_what_a_copy_of_it_goes_by() -> None:
