@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.docs.test_examples import ROOT
-from tests.servers.gateway.harness.engines import TOOL
 from tests.servers.gateway.harness.running import Running, running
 from thinkback.cli.referee import referee_command
 from thinkback.rules import load_rulebook
@@ -101,54 +97,18 @@ def test_the_client_in_the_readme_runs_as_it_stands(
     assert len(capsys.readouterr().out) > 10
 
 
-def test_the_readme_shows_a_forgetful_client_as_it_fares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its request is refused by the provider and served by the gateway, with those headers."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"HTTP/1.1 400 Bad Request\n(.+)\n\nHTTP/1.1 200 OK\n((?:.+\n)+)```", readme)
-    assert found is not None
+def test_the_readme_shows_a_forgetful_client_as_it_fares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its request is refused by the provider and served by the gateway, with those headers; the ids differ."""
+    (shown,) = re.findall(r"```\n(HTTP/1.1 400 .+?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    client = (ROOT / "examples" / "gateway" / "forgetful_client.py").read_text(encoding="utf-8")
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test-0123456789abcdef")
     with Referee() as referee, trial(referee, tmp_path) as house:
-        straight = second_of_a_loop(f"{referee.base_url('deepseek')}/chat/completions", "deepseek-v4-pro")
-        through = second_of_a_loop(f"http://127.0.0.1:{house.port}/v1/chat/completions", "deepseek/deepseek-v4-pro")
+        code = client.replace("http://127.0.0.1:8077", referee.url).replace(":8484/", f":{house.port}/")
+        exec(compile(code, "forgetful_client.py", "exec"), {})
 
-    assert (400, found[1]) == (straight.status, json.loads(straight.data)["error"]["message"])
-    assert 200 == through.status
-    told = [line.split(": ") for line in found[2].splitlines()]
-    headers = [(name, value) for name, value in through.headers.items() if name.startswith("thinkback-")]
-    assert [name for name, _ in headers] == [name for name, _ in told]
-    assert headers[2:] == [(name, value) for name, value in told[2:]]
-
-
-class Answer(NamedTuple):
-    """A response."""
-
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-
-
-def second_of_a_loop(url: str, model: str) -> Answer:
-    """The answer to the result of a call, from a client that sends the call back and nothing of the reasoning."""
-    told: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather in Oslo?"}]
-    asked = {"model": model, "messages": told, "tools": [TOOL]}
-    call = json.loads(post(url, asked).data)["choices"][0]["message"]["tool_calls"][0]
-    told.append({"role": "assistant", "content": "", "tool_calls": [call]})
-    told.append({"role": "tool", "tool_call_id": call["id"], "content": "rain"})
-    return post(url, asked)
-
-
-def post(url: str, body: object) -> Answer:
-    """One request."""
-    parts = urlsplit(url)
-    assert parts.hostname is not None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
-    headers = {"content-type": "application/json", "authorization": "Bearer any"}
-    try:
-        connection.request("POST", parts.path, json.dumps(body).encode(), headers)
-        response = connection.getresponse()
-        return Answer(response.status, dict(response.getheaders()), response.read())
-    finally:
-        connection.close()
+    assert re.sub(r"\b[0-9a-f]{24}\b", "ID", shown) == re.sub(r"\b[0-9a-f]{24}\b", "ID", capsys.readouterr().out)
 
 
 def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:

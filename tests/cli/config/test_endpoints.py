@@ -39,6 +39,20 @@ def test_those_with_a_key_are_shown_and_the_others_named(inside: Inside) -> None
     assert 2 == inside("endpoints", "OpenCode", "--json").code
 
 
+def test_a_stored_key_counts_as_one(inside: Inside) -> None:
+    """Said with its place; a key file that cannot be used is told of, and hides no key of the environment."""
+    assert 0 == inside("keys", "set", "kimi", stdin=b"sk-stored").code
+    (file,) = inside.place.rglob("keys.toml")
+    (line,) = [line for line in inside("endpoints").out.splitlines() if line.startswith("kimi ")]
+    assert line.endswith("stored in the key file")
+    assert inside("endpoints", "kimi", "--json").json["key_set"]
+    file.chmod(0o644)
+    shown = inside("endpoints", DEEPSEEK_API_KEY=KEY)
+    assert shown.out.startswith("deepseek ")
+    assert "others may read it" in shown.err
+    assert not [line for line in shown.out.splitlines() if line.startswith("kimi ")]
+
+
 def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> None:
     """With an ID and a model the row in force is shown, with where it is known from."""
     rule, _ = load_rulebook().rule_for("deepseek", "deepseek-v4-pro", "2026-11-01")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ import click
 from thinkback.cli import complete, terminal
 from thinkback.cli.decisions import NO_PAGE, is_public
 from thinkback.cli.options import DIALECTS, json_option
-from thinkback.errors import NotFoundError
+from thinkback.errors import CredentialError, NotFoundError, RuleFileError
 
 if TYPE_CHECKING:
     from thinkback.model.rule import Endpoint, ModelInfo, Rule
@@ -31,6 +31,7 @@ _SCHEMES = {
     "azure": "key or Microsoft Entra token",
     "none": "no authentication",
 }
+_PLACES = {"file": "key file", "keyring": "keyring"}
 # Of those without a key: what they want instead.
 _GROUPS = {
     "sign-in": "With a sign-in of your cloud account, or a key",
@@ -47,7 +48,7 @@ _HELP = f"""\
 List the endpoints that have a key, and name the others; with --all, list each with dialect, address and authentication.
 With ID, show the rule row for --model and its source; with another word, list the endpoints that it is a part of.
 
-Keys are never printed, only whether their variables are set.
+Keys are never printed, only whether there is one: in the environment, in the key file or in the keyring.
 
 {DIALECTS}
 """
@@ -73,7 +74,8 @@ def endpoints_command(id: str | None, model: str, everything: bool, as_json: boo
         if model:
             raise click.UsageError("--model needs the ID of an endpoint")
         if as_json:
-            terminal.print_json([_endpoint_json(endpoint) for endpoint in _by_id(book)])
+            found = _keys(book.endpoints())
+            terminal.print_json([_endpoint_json(endpoint, found) for endpoint in _by_id(book)])
         else:
             print_endpoints(_by_id(book), everything=everything)
             if not everything:
@@ -82,10 +84,10 @@ def endpoints_command(id: str | None, model: str, everything: bool, as_json: boo
     try:
         endpoint = book.endpoint(id)
     except NotFoundError:
-        found = [] if as_json or model else [each for each in _by_id(book) if _has(each, id.lower())]
-        if not found:
+        named = [] if as_json or model else [each for each in _by_id(book) if _has(each, id.lower())]
+        if not named:
             raise
-        print_endpoints(found, everything=True)
+        print_endpoints(named, everything=True)
         return
     rule, guessed = book.rule_for(endpoint.id, model, config.today())
     info = book.model_info(endpoint.id, model, config.today())
@@ -107,54 +109,70 @@ def print_endpoints(listed: Sequence[Endpoint], *, everything: bool) -> None:
     """Two lines for each, those with a key first: how it is called and whether a key is set, what it speaks and where.
     Not ``everything``: of those without a key the ids.
     """
-    pen = terminal.pen(sys.stdout)
+    pen, keys = terminal.pen(sys.stdout), _keys(listed)
     groups: dict[str, list[Endpoint]] = {"key": [], "sign-in": [], "none": [], "missing": []}
     for endpoint in listed:
-        groups[_group(endpoint)].append(endpoint)
+        groups[_group(endpoint, keys)].append(endpoint)
     shown = [each for found in groups.values() for each in found] if everything else groups["key"]
     width = max((len(endpoint.id) for endpoint in shown), default=0)
     for endpoint in shown:
-        key = pen(_key_text(endpoint), "green" if _group(endpoint) == "key" else "dim")
+        key = pen(_key_text(endpoint, keys), "green" if _group(endpoint, keys) == "key" else "dim")
         terminal.out(f"{pen(terminal.pad(endpoint.id, width), 'bold')}  {endpoint.name}; {key}")
         address = endpoint.base_url or "(give --base-url)"
         terminal.out(pen(f"{'':{width}}  {endpoint.dialect}, {_SCHEMES[endpoint.auth.scheme]}: {address}", "dim"))
     if everything:
         return
     if not shown:
-        terminal.out("No key of an endpoint is set in the environment; `thinkback keys list` lists the stored ones.")
+        terminal.out("No endpoint has a key: `thinkback keys set ENDPOINT` stores one.")
     for group, what in _GROUPS.items():
         if groups[group]:
             terminal.out(f"{what}:")
             terminal.out(pen(terminal.wrap(", ".join(endpoint.id for endpoint in groups[group]), 2), "dim"))
 
 
-def _group(endpoint: Endpoint) -> str:
-    """Whether a key is set, and if not, whether one is needed."""
-    if _key_variable(endpoint) is not None:
+def _keys(endpoints: Iterable[Endpoint]) -> Mapping[str, str]:
+    """Where the keys are that there are, by name. A key file that cannot be used is told of, and has none."""
+    from thinkback.session.config import keys
+
+    names = list(dict.fromkeys(name for endpoint in endpoints for name in endpoint.auth.env))
+    try:
+        return keys.places(names)
+    except (CredentialError, RuleFileError) as error:
+        terminal.note(str(error))
+        return {name: "environment" for name in names if os.environ.get(name, "").strip()}
+
+
+def _group(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
+    """Whether it has a key, and if not, whether one is needed."""
+    if _key_of(endpoint, keys):
         return "key"
     if endpoint.auth.scheme in _SIGN_INS:
         return "sign-in"
     return "none" if endpoint.auth.scheme == "none" or endpoint.auth.optional else "missing"
 
 
-def _key_variable(endpoint: Endpoint) -> str | None:
-    """The variable that the key is taken from."""
-    return next((name for name in endpoint.auth.env if os.environ.get(name)), None)
+def _key_of(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
+    """The name of its key; empty where it has none."""
+    return next((name for name in endpoint.auth.env if name in keys), "")
 
 
-def _key_text(endpoint: Endpoint) -> str:
+def _key_text(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
     if endpoint.auth.scheme == "none":
         return "no key needed"
-    variable = _key_variable(endpoint)
+    name = _key_of(endpoint, keys)
     names = " or ".join(endpoint.auth.env)
-    if variable:
-        return f"key: {variable} is set"
+    if name:
+        return (
+            f"key: {name} is set"
+            if keys[name] == "environment"
+            else f"key: {name}, stored in the {_PLACES[keys[name]]}"
+        )
     sign_in = _SIGN_INS.get(endpoint.auth.scheme)
     needed = f"not set: signs in to {sign_in}" if sign_in else "optional" if endpoint.auth.optional else "not set"
     return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it needs one"
 
 
-def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
+def _endpoint_json(endpoint: Endpoint, keys: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": endpoint.id,
         "name": endpoint.name,
@@ -164,7 +182,7 @@ def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
         "auth": endpoint.auth.scheme,
         "key_variables": list(endpoint.auth.env),
         "key_needed": endpoint.auth.scheme not in ("none", *_SIGN_INS) and not endpoint.auth.optional,
-        "key_set": _key_variable(endpoint) is not None,
+        "key_set": bool(_key_of(endpoint, keys)),
         "source": endpoint.source,
         "docs": endpoint.docs or None,
     }
@@ -174,7 +192,7 @@ def _detail_json(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo)
     import msgspec
 
     return {
-        **_endpoint_json(endpoint),
+        **_endpoint_json(endpoint, _keys([endpoint])),
         "settings": endpoint.settings,
         "rule": msgspec.to_builtins(rule),
         "guessed": guessed,
@@ -189,7 +207,7 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     terminal.out(f"{pen(endpoint.id, 'bold')}  {endpoint.name}")
     terminal.out(f"  {endpoint.base_url or '(give --base-url)'}, dialect {endpoint.dialect}")
     terminal.out(f"  authentication: {_SCHEMES[endpoint.auth.scheme]}")
-    terminal.out(f"  {_key_text(endpoint)}")
+    terminal.out(f"  {_key_text(endpoint, _keys([endpoint]))}")
     if endpoint.docs:
         terminal.out(f"  documentation: {endpoint.docs}")
     for key, value in endpoint.settings.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.servers.gateway.harness.running import Running, running
 from tests.servers.gateway.harness.standin import KEY
 from thinkback.servers.gateway.config.schema import Logs
 from thinkback.servers.gateway.telemetry import logs as module
-from thinkback.servers.gateway.telemetry.logs import Bridge, Log
+from thinkback.servers.gateway.telemetry.logs import Bridge, Log, Value
 
 MESSAGES = [{"role": "user", "content": "Hello."}]
 
@@ -50,6 +51,47 @@ def test_a_line_is_words_for_people() -> None:
     lines.log.line("warning", "request", {"model": "a b", "seconds": 0.1234567, "ok": True})
 
     assert b'2026-09-21T14:13:20.062Z warning request model="a b" seconds=0.123457 ok=true\n' == lines.written[0]
+
+
+def test_a_terminal_gets_what_a_person_looks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asked whom, what came of it, what it took, what went back; other places get every name."""
+    monkeypatch.setattr(os, "isatty", lambda descriptor: descriptor == 2)
+    lines = Lines(Logs())
+    asked: dict[str, Value] = {
+        "key": "laptop",
+        "front": "openai-chat",
+        "page": "respond",
+        "method": "POST",
+        "status": 200,
+    }
+    took: dict[str, Value] = {
+        "seconds": 1.2345,
+        "input_tokens": 1203,
+        "cached_tokens": 0,
+        "output_tokens": 88,
+        "store_seconds": 0.01,
+    }
+    told: dict[str, Value] = {
+        "upstream": "deepseek/deepseek-v4-pro",
+        "reattach": "partial; missing=2",
+        "session": "7e8c",
+    }
+    lines.log.line("info", "request", {**asked, **took, **told})
+    lines.log.line("error", "request", {**asked, "status": 503, "seconds": 0.001, "failure": "upstream", "key": ""})
+    lines.log.line("info", "request", {"page": "models", "method": "GET", "status": 200, "seconds": 0.5})
+    lines.log.line("warning", "viewer_died", {"code": 2})
+
+    assert [
+        "14:13:20Z  200  laptop  deepseek/deepseek-v4-pro  1.23 s  1203 in, 0 cached, 88 out"
+        '  reasoning "partial; missing=2"  session 7e8c',
+        "14:13:20Z  503  POST respond  0.00 s  failed: upstream",
+        "14:13:20Z  200  GET models  0.50 s",
+        "14:13:20Z warning viewer_died code=2",
+    ] == b"".join(lines.written).decode().splitlines()
+    monkeypatch.undo()
+    lines.log.configure(Logs(format="text"))
+    lines.log.line("info", "reloaded", {})
+    assert b"2026-09-21T14:13:20.062Z info reloaded\n" == lines.written[-1]
 
 
 def test_what_is_not_weighty_is_not_written() -> None:

@@ -141,10 +141,10 @@ class Records(msgspec.Struct, frozen=True):
 
 
 class Logs(msgspec.Struct, frozen=True):
-    """``audit``: the file for the audit log; ``""`` is none."""
+    """``format``: ``auto`` is ``short`` on a terminal, else ``text``. ``audit``: the file of that log, or none."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["json", "text"] = "text"
+    format: Literal["auto", "json", "text", "short"] = "auto"
     audit: str = ""
 
 

@@ -1,4 +1,4 @@
-"""The gateway's log: one line for each request and for each event of its life, JSON or text, to one place.
+"""The gateway's log: one line for each request and for each event of its life, in one of three forms, to one place.
 
 Promises: names and numbers alone. Nothing that was said, no key, no opaque value, no header's value goes in; a text is
 cut and cannot begin a line of its own.
@@ -37,7 +37,10 @@ class Log:
     def configure(self, logs: Logs) -> None:
         """Write lines from now on as ``logs`` says."""
         self._least = LEVELS[logs.level]
-        self._encode = _as_json if logs.format == "json" else _as_text
+        form = logs.format
+        if form == "auto":
+            form = "short" if os.isatty(2) else "text"
+        self._encode = _FORMS[form]
 
     def wants(self, level: str) -> bool:
         """Whether lines of ``level`` are written."""
@@ -99,3 +102,33 @@ def _word(value: Value) -> str:
         return str(value).lower() if isinstance(value, bool) else str(value)
     plain = value.isascii() and value.isprintable() and not set(value) & set(' "=\\')
     return value if plain else msgspec.json.encode(value).decode()
+
+
+def _as_short(fields: Mapping[str, Value]) -> bytes:
+    """What a person looks for: of a request, who asked whom, what came of it, what it took and what went back."""
+    clock = f"{str(fields['time'])[11:19]}Z"
+    if fields["event"] != "request":
+        return _as_text({**fields, "time": clock})
+    said = {name: _word(value) for name, value in fields.items()}
+    asked = said.get("upstream") or said.get("model") or f"{said['method']} {said.get('path') or said['page']}"
+    tokens = [f"{said[f'{name}_tokens']} {word}" for name, word in _TOKENS if f"{name}_tokens" in said]
+    parts = [clock, said["status"], said.get("key", ""), asked, f"{float(said['seconds']):.2f} s", ", ".join(tokens)]
+    parts += [f"{word} {said[name]}" for name, word in _NAMED if name in said]
+    return "  ".join(filter(None, parts)).encode() + b"\n"
+
+
+_TOKENS = (("input", "in"), ("cached", "cached"), ("output", "out"), ("reasoning", "reasoning"))
+_NAMED = (
+    ("reattach", "reasoning"),
+    ("degraded", "without"),
+    ("cache_collapse", "cache lost by"),
+    ("failure", "failed:"),
+    ("reason", "because"),
+    ("ended_by", "ended by"),
+    ("session", "session"),
+)
+_FORMS: Mapping[str, Callable[[Mapping[str, Value]], bytes]] = {
+    "json": _as_json,
+    "text": _as_text,
+    "short": _as_short,
+}
