@@ -69,6 +69,10 @@ def test_the_dialogue_ends_with_a_default_profile(empty: Command) -> None:
         terminal.wait_for("no endpoint is called 'nosuch'")
         terminal.send("\r")
         terminal.wait_for(f"Model [{MODELS[0]}]:")
+        terminal.send("deepsek\r")
+        terminal.wait_for("No model deepsek is known at deepseek. Use it? [y/N]:")
+        terminal.send("n\r")
+        terminal.wait_for(f"Model [{MODELS[0]}]:")
         terminal.send("\r")
         terminal.wait_for("/help lists the commands")
         assert KEY not in terminal.everything

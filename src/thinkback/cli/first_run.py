@@ -140,8 +140,12 @@ def _ask_model(book: Rulebook, endpoint: Endpoint) -> str:
         return known[0]
     if known:
         terminal.out(terminal.wrap(f"Models known at {endpoint.id}: {', '.join(known)}"))
-    model: str = click.prompt("Model", default=known[0] if known else None, type=str)
-    return model.strip()
+    while True:
+        said: str = click.prompt("Model", default=known[0] if known else None, type=str)
+        model = said.strip()
+        # the provider may have newer ones
+        if not known or model in known or click.confirm(f"No model {model} is known at {endpoint.id}. Use it?"):
+            return model
 
 
 def _ask_key(endpoint: Endpoint, found: Mapping[str, str]) -> str:
