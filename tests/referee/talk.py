@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -104,6 +105,11 @@ def send(
         return Got(response.status, found, response.read())
     finally:
         connection.close()
+
+
+def threads() -> set[threading.Thread]:
+    """Those of every referee of this process; other servers have theirs."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("referee-")}
 
 
 def post(referee: Referee, host: str, content: Body, *, key: str | None = "test-key", prefix: str = "") -> Got:

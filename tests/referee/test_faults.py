@@ -5,13 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.referee.talk import Got, body, post, said, user
+from tests.referee.talk import Got, body, post, said, threads, user
 from thinkback_referee import (
     Call,
     CutAfterBytes,
@@ -157,7 +156,7 @@ def test_a_stall_of_no_length_changes_nothing() -> None:
 
 def test_closing_interrupts_a_stall() -> None:
     """A stall of an hour ends when the referee closes, without a proper end of the body."""
-    before = threading.active_count()
+    before = threads()
     with Referee([Step(text="never", fault=Stall(3600.0, after=1))]) as referee:
         host, port = referee.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as connection:
@@ -175,7 +174,7 @@ def test_closing_interrupts_a_stall() -> None:
             referee.close()
             rest = b"".join(iter(lambda: connection.recv(65536), b""))
     assert (False, False) == (b"[DONE]" in rest, rest.endswith(b"0\r\n\r\n"))
-    assert before == threading.active_count()
+    assert before == threads()
 
 
 def test_pace_pauses_between_events() -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.referee.talk import WEATHER, Client, body, post, result, said, send, user
+from tests.referee.talk import WEATHER, Client, body, post, result, said, send, threads, user
 from thinkback_referee import BAD_KEY, CutAfterBytes, Exchange, HttpError, Referee, Step, serve
 from thinkback_referee import HOSTS as PLAYED
 from thinkback_referee import models_of as all_models_of
@@ -204,13 +204,13 @@ def test_a_client_that_goes_away_is_no_trouble() -> None:
 
 def test_an_idle_connection_does_not_hold_up_closing() -> None:
     """Closing breaks kept-alive connections and ends their threads."""
-    before = threading.active_count()
+    before = threads()
     with Referee() as referee:
         connection = http.client.HTTPConnection(referee.url.removeprefix("http://"), timeout=20)
         connection.request("GET", "/healthz")
         connection.getresponse().read()
-        assert threading.active_count() > before
-    assert before == threading.active_count()
+        assert threads() > before
+    assert before == threads()
     connection.close()
 
 

@@ -65,7 +65,9 @@ class Connections:
     def __init__(self, address: tuple[str, int], respond: Respond) -> None:
         self._server = _Server(address, respond)
         # Polling is how often shutdown is noticed.
-        self._acceptor = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._acceptor = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), name="referee-acceptor", daemon=True
+        )
         self._acceptor.start()
 
     @property
@@ -101,7 +103,9 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         connection = cast(socket.socket, request)
-        thread = threading.Thread(target=self._serve_connection, args=(connection, client_address), daemon=True)
+        thread = threading.Thread(
+            target=self._serve_connection, args=(connection, client_address), name="referee-connection", daemon=True
+        )
         with self._workers_lock:
             self._workers[thread] = connection
         thread.start()
