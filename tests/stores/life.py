@@ -98,7 +98,7 @@ def change(chance: random.Random, store: Store, id: str) -> Change:
             commit = chance.choice(store.read(info.id, branch=branch.name))
             return lambda store: store.care.erase(info.id, {commit.hash: TOMB})
         case "gc":
-            return lambda store: store.care.gc(FOREVER)
+            return collect
         case "fill":
             return lambda store: store.search.fill(10)
         case "drop" if others:
@@ -109,6 +109,11 @@ def change(chance: random.Random, store: Store, id: str) -> Change:
         case _:
             commits = seal(_step(chance, id), branch.head)
             return lambda store: store.append(info.id, id, commits, branch.head, branch.name)
+
+
+def collect(store: Store) -> None:
+    """Remove all that no branch reaches: the one change that is many transactions."""
+    store.care.gc(FOREVER)
 
 
 def _place(chance: random.Random, store: Store, info: SessionInfo, branch: BranchInfo) -> tuple[Head, str]:
