@@ -469,12 +469,14 @@ def changes(browser: Browser, place: Place, state: Any) -> list[str]:
         if "will not go back" not in page.locator(".comes").inner_text():
             watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
         page.get_by_role("button", name="Annotate it").click()
+        page.wait_for_url(lambda url: "/curate/" not in url)  # a click waits for the beginning of a page alone
         if "<b>short</b>" not in page.locator(".mark").all_inner_texts():
             watch.faults.append(f"the tag is not on the page: {page.locator('main').inner_text()[:200]}")
         page.goto(own.url + form)
         page.get_by_label("Take out what").fill("twice")
         page.get_by_role("form", name="Redact").get_by_role("button").click()
         page.get_by_role("button", name="Erase it for good").click()
+        page.wait_for_url(lambda url: "/curate/" not in url)
         if "Asked twice" in page.locator("main").inner_text():
             watch.faults.append("what was redacted is still there")
         context.close()
