@@ -29,14 +29,6 @@ class Responses:
         self.open: dict[int, Unfinished] = {}
         self.dropped: deque[Unfinished] = deque()
 
-    def begin(self, response: Unfinished) -> None:
-        """``response`` is given to the program."""
-        self.open[id(response)] = response
-
-    def end(self, response: Unfinished) -> None:
-        """It is over."""
-        self.open.pop(id(response), None)
-
     def drop(self, response: Unfinished) -> None:
         """Nobody has it any more. In any thread, inside any lock."""
         self.dropped.append(response)
@@ -57,6 +49,32 @@ _of_process = Responses()
 def responses() -> Responses:
     """Those of this process."""
     return _of_process
+
+
+class Claim:
+    """Who records one response: the first to say that it is over."""
+
+    def __init__(self) -> None:
+        self._taken, self._responses = threading.Lock(), _of_process
+
+    def begin(self, response: Unfinished) -> None:
+        """``response`` is given to the program."""
+        self._responses.open[id(response)] = response
+
+    def drop(self, response: Unfinished) -> None:
+        """The program let go of it; for finalizers, in any thread, inside any lock."""
+        if not self.is_taken:
+            self._responses.drop(response)
+
+    def take(self, response: Unfinished) -> bool:
+        """It is over; ``True`` for the first to say so."""
+        self._responses.open.pop(id(response), None)
+        return self._taken.acquire(blocking=False)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether anybody said so."""
+        return self._taken.locked()
 
 
 def record() -> None:

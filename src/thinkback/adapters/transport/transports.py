@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -199,7 +198,7 @@ class _Performer:
         self._inner, self._flow = inner, flow
         self._response: httpx2.Response | None = None
         self._pieces: Iterator[bytes] = iter(())
-        self._claim, self._responses = threading.Lock(), dropped.responses()
+        self.claim = dropped.Claim()
 
     def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
@@ -207,25 +206,11 @@ class _Performer:
 
     def leave(self) -> None:
         """The program reads no more: what came is recorded, nothing more is given."""
-        if self._ends():
+        if self.claim.take(self):
             try:
                 _leave(self._flow, self._perform)
             finally:
                 self._hang_up()
-
-    def begin(self) -> None:
-        """Its body is given to the program."""
-        self._responses.begin(self)
-
-    def drop(self) -> None:
-        """The program let go of it; for finalizers."""
-        if not self._claim.locked():
-            self._responses.drop(self)
-
-    def _ends(self) -> bool:
-        """It is over; ``True`` for the first to say so."""
-        self._responses.end(self)
-        return self._claim.acquire(blocking=False)
 
     def record(self, *, at_exit: bool = False) -> bool:
         """What came of a response that the program let go of."""
@@ -248,10 +233,10 @@ class _Performer:
                 else:
                     need = self._flow.send(found)
         except StopIteration:
-            self._ends()
+            self.claim.take(self)
             return None
         except BaseException:
-            self._ends()
+            self.claim.take(self)
             with suppress(Exception):
                 self._hang_up()
             raise
@@ -297,10 +282,10 @@ class _Stream(httpx2.SyncByteStream):
 
     def __init__(self, performer: _Performer) -> None:
         self._performer = performer
-        performer.begin()
+        performer.claim.begin(performer)
 
     def __del__(self) -> None:
-        self._performer.drop()
+        self._performer.claim.drop(self._performer)
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -309,12 +294,12 @@ class _Stream(httpx2.SyncByteStream):
                 if given.data:
                     yield given.data
         except GeneratorExit:  # mostly it was collected
-            self._performer.drop()
+            self._performer.claim.drop(self._performer)
             raise
 
     def close(self) -> None:
         if dropped.is_collecting():
-            self._performer.drop()
+            self._performer.claim.drop(self._performer)
         else:
             self._performer.leave()
 
@@ -369,7 +354,7 @@ class _AsyncPerformer:
         self._inner, self._flow, self._size = inner, flow, size
         self._response: httpx2.Response | None = None
         self._pieces: AsyncIterator[bytes]
-        self._claim, self._responses = threading.Lock(), dropped.responses()
+        self.claim = dropped.Claim()
         self.loop = asyncio.get_running_loop()
 
     async def next(self) -> Given | None:
@@ -384,7 +369,7 @@ class _AsyncPerformer:
                 else:
                     need = await self._step(self._flow.send, found)
         except Exception:
-            self._ends()
+            self.claim.take(self)
             with suppress(Exception):
                 await self._hang_up()
             raise
@@ -393,33 +378,19 @@ class _AsyncPerformer:
                 await self.leave()
             raise
         if need is None:
-            self._ends()
+            self.claim.take(self)
         return need
 
     async def leave(self) -> None:
         """The program reads no more: what came is recorded, whatever else happens, and nothing more is given."""
-        if self._ends():
+        if self.claim.take(self):
             await to_the_end(self._left())
-
-    def begin(self) -> None:
-        """Its body is given to the program."""
-        self._responses.begin(self)
-
-    def drop(self) -> None:
-        """The program let go of it; for finalizers."""
-        if not self._claim.locked():
-            self._responses.drop(self)
-
-    def _ends(self) -> bool:
-        """It is over; ``True`` for the first to say so."""
-        self._responses.end(self)
-        return self._claim.acquire(blocking=False)
 
     def record(self, *, at_exit: bool = False) -> bool:
         """What came of a response that the program let go of, once its event loop cannot do so."""
-        if not self._claim.locked() and not at_exit and not self.loop.is_closed():
+        if not self.claim.is_taken and not at_exit and not self.loop.is_closed():
             return False
-        if self._ends():
+        if self.claim.take(self):
             with suppress(Exception):  # of a flow that another thread is in, as the process ends
                 _leave(self._flow, _without_connection)
         return True
@@ -507,10 +478,10 @@ class _AsyncStream(httpx2.AsyncByteStream):
 
     def __init__(self, performer: _AsyncPerformer) -> None:
         self._performer = performer
-        performer.begin()
+        performer.claim.begin(performer)
 
     def __del__(self) -> None:
-        self._performer.drop()
+        self._performer.claim.drop(self._performer)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
