@@ -108,9 +108,7 @@ class Door:
         return scheme == "http" and separator != "" and host in self._hosts
 
     def _is_known(self, headers: Headers) -> bool:
-        # Browsers send what other servers on this host set as well: it is read past, whatever is in it.
-        given = cookie_parser(headers.get("cookie", "")).get(self._name)
-        return given is not None and _same(given, self._value)
+        return _same(cookie_of(headers, self._name), self._value)
 
     async def _exchange(self, scope: Scope, headers: Headers, token: str, send: Send) -> None:
         """The cookie, and the way to the same page without the token, which is dead from here on.
@@ -183,6 +181,11 @@ async def form_of(request: Request, most: int) -> dict[str, str]:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20))
     except ValueError:
         raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",)) from None
+
+
+def cookie_of(headers: Headers, name: str) -> str:
+    """The cookie of that name; empty without it. Browsers send what other servers on this host set as well."""
+    return cookie_parser(headers.get("cookie", "")).get(name, "")
 
 
 def is_from_here(headers: Headers) -> bool:

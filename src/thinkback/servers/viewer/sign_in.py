@@ -20,14 +20,14 @@ from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.requests import Request, cookie_parser
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thinkback.errors import StoreError, ThinkbackError
 from thinkback.proxy.problems import Refused
 from thinkback.servers.viewer.app import static_file
-from thinkback.servers.viewer.door import TOLD_HERE, form_of, is_from_here, leading_on, with_headers
+from thinkback.servers.viewer.door import TOLD_HERE, cookie_of, form_of, is_from_here, leading_on, with_headers
 from thinkback.servers.viewer.pages import page
 
 LIFE, IDLE = 8 * 3600.0, 1800.0
@@ -156,8 +156,7 @@ class SignIn:
 
     def _shown(self, headers: Headers) -> bytes:
         """The digest of the cookie that a request shows. What is looked up is no secret, as with keys."""
-        # Browsers send what other servers on this host set as well: it is read past, whatever is in it.
-        return _digest(cookie_parser(headers.get("cookie", "")).get(self._name, ""))
+        return _digest(cookie_of(headers, self._name))
 
     async def _visit(self, headers: Headers) -> _Visit | None:
         """The visit that a request is part of. Raises ``Refused`` where that cannot be found out."""

@@ -20,7 +20,7 @@ from thinkback.errors import MissingPackageError, install_hint
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.http.listening import GRACE, LAST_BYTES, address_of, bind
 from thinkback.servers.gateway.running.server import ALONE, Start
-from thinkback.servers.gateway.running.workers import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Order
+from thinkback.servers.gateway.running.workers import FIRST_PAUSE, Order, next_pause
 from thinkback.servers.gateway.telemetry.logs import Log
 
 PROGRAM = "thinkback.cli.gateway_viewer"
@@ -71,7 +71,7 @@ class _Beside:
             code = process.wait()
             if self._ending.is_set():
                 return
-            pause = FIRST_PAUSE if time.monotonic() - began >= STEADY else min(pause * 2, LONGEST_PAUSE)
+            pause = next_pause(pause, time.monotonic() - began)
             self._log.line("error", "viewer_died", {"code": code, "again_in": pause})
             self._ending.wait(pause)
 

@@ -31,6 +31,11 @@ STEADY = 10.0
 READY = b"ready\n"
 
 
+def next_pause(pause: float, lived: float) -> float:
+    """Seconds before one that died after ``lived`` seconds is started again; ``pause`` was the one before."""
+    return FIRST_PAUSE if lived >= STEADY else min(pause * 2, LONGEST_PAUSE)
+
+
 class Order(msgspec.Struct, frozen=True):
     """What a worker is told on its command line."""
 
@@ -87,7 +92,7 @@ class _Watch:
                 self._never_ready = code if code > 0 else 1
                 self._end()
                 return
-            pause = FIRST_PAUSE if time.monotonic() - began >= STEADY else min(pause * 2, LONGEST_PAUSE)
+            pause = next_pause(pause, time.monotonic() - began)
             self._log.line("error", "worker_died", {"slot": slot, "code": code, "again_in": pause})
             await self._rest(pause)
 
