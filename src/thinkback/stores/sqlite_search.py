@@ -99,12 +99,12 @@ class SqliteSearch:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
         wanted = searching.phrases(query.text)
         with self._mending(), self._file.read() as db:
-            return [_hit(db, match.arrival, wanted) for match in _found(db, query)]
+            return [_hit(db, match.arrival, wanted) for match in _found(db, query, wanted)]
 
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            found = _found(db, query)
+            found = _found(db, query, searching.phrases(query.text))
             owners = dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
             labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
             models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}
@@ -169,14 +169,14 @@ def _piece(db: Connection, since: int, limit: int) -> _Portion:
     return _Portion(placed, segments, until, count)
 
 
-def _found(db: Connection, query: Query) -> list[_Match]:
+def _found(db: Connection, query: Query, wanted: Phrases) -> list[_Match]:
     """What ``query`` describes, newest first."""
     reached: dict[int, int] | None = None
     if query.session:
         reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
     if searching.is_hopeless(query) or db.execute(STATE).fetchone()[0] != searching.FORM:
         return []
-    with closing(_matches(db, query, searching.phrases(query.text), reached)) as matches:
+    with closing(_matches(db, query, wanted, reached)) as matches:
         return list(islice(matches, max(0, query.limit)))
 
 

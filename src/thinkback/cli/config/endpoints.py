@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,6 @@ from thinkback.errors import CredentialError, NotFoundError, RuleFileError
 
 if TYPE_CHECKING:
     from thinkback.model.rule import Endpoint, ModelInfo, Rule
-    from thinkback.rules import Rulebook
 
 # What is signed in to where there is no key.
 _SIGN_INS = {"sigv4": "AWS", "google": "Google", "azure": "Azure"}
@@ -31,7 +30,8 @@ _SCHEMES = {
     "azure": "key or Microsoft Entra token",
     "none": "no authentication",
 }
-_PLACES = {"file": "key file", "keyring": "keyring"}
+# How a key is told of, by its place.
+_STANDS = {"environment": " is set", "file": ", stored in the key file", "keyring": ", stored in the keyring"}
 # Of those without a key: what they want instead.
 _GROUPS = {
     "sign-in": "With a sign-in of your cloud account, or a key",
@@ -75,16 +75,16 @@ def endpoints_command(id: str | None, model: str, everything: bool, as_json: boo
             raise click.UsageError("--model needs the ID of an endpoint")
         if as_json:
             found = _keys(book.endpoints())
-            terminal.print_json([_endpoint_json(endpoint, found) for endpoint in _by_id(book)])
+            terminal.print_json([_endpoint_json(endpoint, found) for endpoint in _by_id(book.endpoints())])
         else:
-            print_endpoints(_by_id(book), everything=everything)
+            print_endpoints(book.endpoints(), everything=everything)
             if not everything:
                 terminal.out(terminal.wrap(_WAYS))
         return
     try:
         endpoint = book.endpoint(id)
     except NotFoundError:
-        named = [] if as_json or model else [each for each in _by_id(book) if _has(each, id.lower())]
+        named = [] if as_json or model else [each for each in book.endpoints() if _has(each, id.lower())]
         if not named:
             raise
         print_endpoints(named, everything=True)
@@ -97,26 +97,27 @@ def endpoints_command(id: str | None, model: str, everything: bool, as_json: boo
         _print_detail(endpoint, rule, guessed, info, model)
 
 
-def _by_id(book: Rulebook) -> list[Endpoint]:
-    return sorted(book.endpoints(), key=lambda endpoint: endpoint.id)
+def _by_id(endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    return sorted(endpoints, key=lambda endpoint: endpoint.id)
 
 
 def _has(endpoint: Endpoint, word: str) -> bool:
     return any(word in each.lower() for each in (endpoint.id, endpoint.name, *endpoint.aliases))
 
 
-def print_endpoints(listed: Sequence[Endpoint], *, everything: bool) -> None:
+def print_endpoints(listed: Iterable[Endpoint], *, everything: bool) -> None:
     """Two lines for each, those with a key first: how it is called and whether a key is set, what it speaks and where.
     Not ``everything``: of those without a key the ids.
     """
-    pen, keys = terminal.pen(sys.stdout), _keys(listed)
+    pen, listed = terminal.pen(sys.stdout), _by_id(listed)
+    keys = _keys(listed)
     groups: dict[str, list[Endpoint]] = {"key": [], "sign-in": [], "none": [], "missing": []}
     for endpoint in listed:
         groups[_group(endpoint, keys)].append(endpoint)
     shown = [each for found in groups.values() for each in found] if everything else groups["key"]
     width = max((len(endpoint.id) for endpoint in shown), default=0)
     for endpoint in shown:
-        key = pen(_key_text(endpoint, keys), "green" if _group(endpoint, keys) == "key" else "dim")
+        key = pen(_key_text(endpoint, keys), "green" if _key_of(endpoint, keys) else "dim")
         terminal.out(f"{pen(terminal.pad(endpoint.id, width), 'bold')}  {endpoint.name}; {key}")
         address = endpoint.base_url or "(give --base-url)"
         terminal.out(pen(f"{'':{width}}  {endpoint.dialect}, {_SCHEMES[endpoint.auth.scheme]}: {address}", "dim"))
@@ -162,11 +163,7 @@ def _key_text(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
     name = _key_of(endpoint, keys)
     names = " or ".join(endpoint.auth.env)
     if name:
-        return (
-            f"key: {name} is set"
-            if keys[name] == "environment"
-            else f"key: {name}, stored in the {_PLACES[keys[name]]}"
-        )
+        return f"key: {name}{_STANDS[keys[name]]}"
     sign_in = _SIGN_INS.get(endpoint.auth.scheme)
     needed = f"not set: signs in to {sign_in}" if sign_in else "optional" if endpoint.auth.optional else "not set"
     return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it needs one"

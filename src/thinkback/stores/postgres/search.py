@@ -219,17 +219,17 @@ def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed
 
 def _find(rows: PostgresRows, query: Query) -> list[Hit]:
     wanted = searching.phrases(query.text)
-    return [searching.hit(given(match.session), match.entry(), wanted) for match in _found(rows, query)]
+    return [searching.hit(given(match.session), match.entry(), wanted) for match in _found(rows, query, wanted)]
 
 
 def _find_bare(rows: PostgresRows, query: Query) -> list[BareHit]:
     return [
         BareHit(given(match.session), searching.first(match.shown()[0]), match.stored[_TIME])
-        for match in _found(rows, query)
+        for match in _found(rows, query, searching.phrases(query.text))
     ]
 
 
-def _found(rows: PostgresRows, query: Query) -> list[_Match]:
+def _found(rows: PostgresRows, query: Query, wanted: Phrases) -> list[_Match]:
     """What ``query`` describes, newest first."""
     db, tenant = rows.db, rows.tenant
     reached: dict[int, int] | None = None
@@ -239,7 +239,6 @@ def _found(rows: PostgresRows, query: Query) -> list[_Match]:
         reached, within = dict(db.execute(_REACHED, of._asdict()).fetchall()), of[:2]
     if searching.is_hopeless(query) or db.execute(_FORM, (tenant,)).fetchone() != (searching.FORM,):
         return []
-    wanted = searching.phrases(query.text)
     are_joined = any(len(phrase) > 1 for phrase in wanted)
     found: list[_Match] = []
     for match in _entries(db, within, query, wanted):

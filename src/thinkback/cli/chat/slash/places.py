@@ -40,8 +40,7 @@ def endpoint(chat: Chat, rest: str) -> None:
     if len(given) > 2 or any(word.startswith("--") for word in given):
         raise click.UsageError(f"usage: /{ENDPOINT}")
     if not (given or base_url or key_env):
-        listed = sorted(chat.store.rulebook.endpoints(), key=lambda endpoint: endpoint.id)
-        endpoints.print_endpoints(listed, everything=False)
+        endpoints.print_endpoints(chat.store.rulebook.endpoints(), everything=False)
         terminal.out("/endpoint ID changes to one; `thinkback endpoints --all` (in a shell) lists every one in full")
     else:
         name, new_model = (*given, "", "")[:2]
