@@ -156,46 +156,34 @@ def _kill_again_and_again(place: str, durability: str, times: int, seed: int, se
         if found != looks(mirror):
             change(same, mirror, f"life {life}-{made}")(mirror)
             made += 1
-        most = made
+        most, least = made, made - 1
         while found != looks(mirror) and server is not None and durability == "normal" and made > 0:
-            made -= 1
-            mirror = _lived([*lives, (own, made)])
+            made = least = made - 1
+            mirror, _ = _lived([*lives, (own, made)])
         if found != looks(mirror):
             # A collection was cut off between two of its transactions: the next one takes what it left.
             with contextlib.closing(open_store(place)) as store:
                 collect(store)
                 found = looks(store)
-            made = next(
-                (
-                    after
-                    for after in range(most, min(made, most - 1), -1)
-                    if _last_change(lives, own, after) is collect and looks(_lived([*lives, (own, after)])) == found
-                ),
-                most,
-            )
-            mirror = _lived([*lives, (own, made)])
+            for made in range(most, least, -1):
+                mirror, last = _lived([*lives, (own, made)])
+                if last is collect and looks(mirror) == found:
+                    break
+            else:
+                pytest.fail(f"seed {seed}, life {life}: it looks like nothing that it can be")
         assert looks(mirror) == found, f"seed {seed}, life {life}, change {made}"
         lives.append((own, made))
 
 
-def _lived(lives: list[tuple[int, int]]) -> Store:
-    """A log after so many changes (the second) of each life's chance (the first)."""
-    mirror = open_store(":memory:")
+def _lived(lives: list[tuple[int, int]]) -> tuple[Store, Change | None]:
+    """A log after so many changes (the second) of each life's chance (the first), and the last change."""
+    mirror, last = open_store(":memory:"), None
     for life, (own, made) in enumerate(lives):
         same = random.Random(own)
         for number in range(made):
-            change(same, mirror, f"life {life}-{number}")(mirror)
-    return mirror
-
-
-def _last_change(lives: list[tuple[int, int]], own: int, made: int) -> Change | None:
-    """The last one of so many changes of the newest life."""
-    mirror, same = _lived(lives), random.Random(own)
-    last: Change | None = None
-    for number in range(made):
-        last = change(same, mirror, f"life {len(lives)}-{number}")
-        last(mirror)
-    return last
+            last = change(same, mirror, f"life {life}-{number}")
+            last(mirror)
+    return mirror, last
 
 
 def _settle(place: str) -> None:
