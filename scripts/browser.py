@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Route, sync_playwright
 
 import thinkback
 from scripts.hostile import add_hostile_sessions
@@ -432,7 +432,7 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
         answer = next(commit.hash for commit in own.store.commits("primes") if commit.kind == "assistant")
         inner.goto(f"{own.url}/session/{own.store.find('primes').id}/curate/{answer}")
         inner.get_by_label("What it is to say").fill("It tried every number; those up to the square root are enough.")
-        inner.get_by_role("form", name="Edit").get_by_role("button").click()
+        _follow(inner, inner.get_by_role("form", name="Edit").get_by_role("button"))
         inner.screenshot(path=ROOT / "docs" / "viewer-change.png")
     context.close()
 
@@ -461,22 +461,20 @@ def changes(browser: Browser, place: Place, state: Any) -> list[str]:
         page = context.new_page()
         watch = Watch(page, own.url)
         page.goto(f"{own.url}/session/{own.store.find('haiku').id}")
-        page.get_by_role("link", name="Change Answer").click()
+        _follow(page, page.get_by_role("link", name="Change Answer"))
         form = page.url.removeprefix(own.url)
         page.get_by_label("Add tags").fill("<b>short</b>, verse")
         page.get_by_label("What requests contain of it").select_option("skip")
-        page.get_by_role("form", name="Annotate").get_by_role("button").click()
+        _follow(page, page.get_by_role("form", name="Annotate").get_by_role("button"))
         if "will not go back" not in page.locator(".comes").inner_text():
             watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
-        page.get_by_role("button", name="Annotate it").click()
-        page.wait_for_url(lambda url: "/curate/" not in url)  # a click waits for the beginning of a page alone
+        _follow(page, page.get_by_role("button", name="Annotate it"))
         if "<b>short</b>" not in page.locator(".mark").all_inner_texts():
             watch.faults.append(f"the tag is not on the page: {page.locator('main').inner_text()[:200]}")
         page.goto(own.url + form)
         page.get_by_label("Take out what").fill("twice")
-        page.get_by_role("form", name="Redact").get_by_role("button").click()
-        page.get_by_role("button", name="Erase it for good").click()
-        page.wait_for_url(lambda url: "/curate/" not in url)
+        _follow(page, page.get_by_role("form", name="Redact").get_by_role("button"))
+        _follow(page, page.get_by_role("button", name="Erase it for good"))
         if "Asked twice" in page.locator("main").inner_text():
             watch.faults.append("what was redacted is still there")
         context.close()
@@ -496,9 +494,15 @@ def _forms(browser: Browser, place: Place, state: Any, path: str, scheme: str) -
             faults += [f"{name} at {size}, {scheme}: {fault}" for fault in _breaches(page) + _width(page)]
             if name == "change":
                 page.get_by_label("What it is to say").fill("Said otherwise.")
-                page.get_by_role("form", name="Edit").get_by_role("button").click()
+                _follow(page, page.get_by_role("form", name="Edit").get_by_role("button"))
         context.close()
     return faults
+
+
+def _follow(page: Page, control: Locator) -> None:
+    """Click and wait until the page that comes is whole: a click alone waits for its beginning at most."""
+    with page.expect_navigation():
+        control.click()
 
 
 CHECKS = {
