@@ -406,6 +406,14 @@ def test_a_model_that_nobody_serves_is_told_with_those_that_are_meant(
         assert "deepseek-v4-pro is known at deepseek: this key may be one that cannot use it" in known.err
 
 
+def test_a_refusal_that_is_perhaps_about_the_model_keeps_the_session(inside: Inside, referee: Referee) -> None:
+    """A 400 whose words only look like it, and do not name the model, may be about another field."""
+    referee.push(Step(fault=HttpError(400, {"error": {"message": "model settings: temperature is invalid"}})))
+    done = inside("run", "Hi", *place(referee), "--session", "new", DEEPSEEK_API_KEY=KEY)
+
+    assert (3, ["new"]) == (done.code, [session["name"] for session in inside("sessions", "--json").json])
+
+
 def test_a_server_on_this_machine_that_is_not_there_is_told_at_once(inside: Inside) -> None:
     """Once, with its address once and in words; nothing waits for it."""
     with socket.socket() as free:

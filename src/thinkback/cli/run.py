@@ -146,7 +146,7 @@ def _ask(
 ) -> None:
     from thinkback.cli.chat import fresh
     from thinkback.cli.referee import APP, ENDPOINT, StandIn, completed
-    from thinkback.errors import ProviderError, ThinkbackError, UnknownModelError
+    from thinkback.errors import ProviderError, ThinkbackError
     from thinkback.session import retry_reasoning_only
 
     with open_log(log_path(db), asks=True) as store:
@@ -176,7 +176,7 @@ def _ask(
                         )
                     raise
                 except ThinkbackError as error:
-                    is_misnamed = isinstance(error, UnknownModelError)
+                    is_misnamed = fresh.is_misnamed(error)
                     sent = session.log(kinds=("request", "response") if name and not is_misnamed else ("response",))
                     is_worth_a_look = isinstance(error, ProviderError) and not is_misnamed
                     if known is not None or is_worth_a_look or sent:

@@ -138,7 +138,9 @@ def test_the_exit_code_is_that_of_the_last_turn(command: Command, referee: Refer
 
 
 def test_a_chat_ends_with_the_name_of_its_session(inside: Inside, referee: Referee) -> None:
-    """On standard error; a session that nobody named, and in which no model answered to a wrong name, is not kept."""
+    """On standard error; a session that nobody named, and whose questions all went to a model that is not there, is not
+    kept. One question that failed otherwise keeps it.
+    """
     lines, key = b"Hi\n", {"DEEPSEEK_API_KEY": KEY}
     wrong = inside("chat", *place(referee), "--model", "deepseek-v4-por", stdin=lines, **key)
     mended = inside(
@@ -150,6 +152,15 @@ def test_a_chat_ends_with_the_name_of_its_session(inside: Inside, referee: Refer
     assert "continues this session" not in wrong.err
     assert "/model NAME changes the model; then /retry" in wrong.out + wrong.err
     assert mended.err.endswith(f" --session {names[0]}` continues this session\n")
+
+    referee.push(Step(fault=HttpError(400, {"error": {"message": "no such thing"}})))
+    kept = inside(
+        *("chat", *place(referee), "-m", "deepseek-v4-por"),
+        stdin=b"Hi\n/model deepseek-v4-pro\nA question.\n/model deepseek-v4-por\nAnother.\n",
+        **key,
+    )
+    assert (3, 2) == (kept.code, len(inside("sessions", "--json").json))
+    assert kept.err.endswith("` continues this session\n")
 
 
 def test_an_imported_session_of_every_program_goes_on(inside: Inside, referee: Referee) -> None:

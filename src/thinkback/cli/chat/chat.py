@@ -40,7 +40,7 @@ class Chat:
     ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``attached`` goes along with the next message.
     ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
-    ``misnamed`` are the ids of sessions whose model an endpoint did not know.
+    ``misnamed`` says of sessions, by their ids, whether nothing came of any question but that no such model is known.
     ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
@@ -64,7 +64,7 @@ class Chat:
         self.is_over = False
         self.attached: list[Media | str] = []
         self.unnamed: list[str] = []
-        self.misnamed: set[str] = set()
+        self.misnamed: dict[str, bool] = {}
         self.is_summary_told = False
         self.system: str | None = None
         self.screen = Screen(stream, self._look, aside=aside)
@@ -79,13 +79,13 @@ class Chat:
     ) -> None:
         self.toolbox.close()
         for session in self.unnamed:
-            fresh.forget_unused(self.store.log, session, is_misnamed=session in self.misnamed)
+            fresh.forget_unused(self.store.log, session, is_misnamed=self.misnamed.get(session, False))
 
     @property
     def is_kept(self) -> bool:
         """Whether the session is still there when the chat is over."""
         session = self.session.id
-        is_question = session in self.misnamed and session in self.unnamed
+        is_question = self.misnamed.get(session, False) and session in self.unnamed
         return bool(self.session.log()) and not (is_question and not fresh.is_answered(self.store.log, session))
 
     def prompt(self, text: str) -> Prompt:

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from thinkback.errors import StoreError
+from thinkback.errors import StoreError, ThinkbackError, UnknownModelError
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import Store
@@ -21,13 +21,23 @@ def name() -> str:
 def forget_unused(log: Store, session: str, *, is_misnamed: bool = False) -> None:
     """Delete the session with that id where nothing was said in it and nothing forked from it.
 
-    ``is_misnamed``: its model is one that the endpoint did not know; then questions without any answer are nothing.
+    ``is_misnamed``: no more came of its questions than that the endpoint knows no such model; then they are nothing.
     """
     info = log.find_session(session)
     if info is None or any(other.parent == session for other in log.list_sessions()):
         return
     if not info.commits or (is_misnamed and not is_answered(log, session)):
         forget(log, session)
+
+
+def is_misnamed(error: ThinkbackError) -> bool:
+    """Whether the endpoint certainly knows no such model: of a 400 only a text that names it says so; others may be
+    about another field.
+    """
+    if not isinstance(error, UnknownModelError):
+        return False
+    told = error.details
+    return told["status"] == 404 or str(told["model"]) in str(told["provider_message"])
 
 
 def is_answered(log: Store, session: str) -> bool:

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import click
 
 from thinkback.cli import exits, hints, terminal
-from thinkback.cli.chat import midturn
+from thinkback.cli.chat import fresh, midturn
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.drawing.screen import is_withheld
 from thinkback.cli.chat.keyboard import SIGNALLED
-from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError, UnknownModelError
+from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError
 from thinkback.model.deltas import Status
 from thinkback.session import retry_reasoning_only
 from thinkback.session.config import keys
@@ -47,6 +47,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     stream: ContinuedStream | None = None
     system = chat.system
     chat.code = 0
+    was_misnamed = chat.misnamed.get(chat.session.id, True)
+    chat.misnamed[chat.session.id] = False
     chat.screen.begin()
     try:
         with one_interrupt() as over:
@@ -66,11 +68,12 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.screen.note("interrupted before the message was stored")
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
-        if isinstance(error, UnknownModelError):
-            chat.misnamed.add(chat.session.id)
+        if fresh.is_misnamed(error):
+            chat.misnamed[chat.session.id] = was_misnamed
         chat.screen.finish(reply_of(stream), hints.for_chat(_located(chat, error)))
         if isinstance(error, CredentialError) and reply_of(stream) is None and _keeps_key(chat):
             chat.system = system
+            chat.misnamed[chat.session.id] = was_misnamed
             ask(chat, prompt)
     except Exception:  # a fault of ours: what arrived is shown, and the loop tells of it
         chat.screen.finish(reply_of(stream), None)
