@@ -199,8 +199,11 @@ def test_an_answer_counts_when_a_part_of_it_was_erased() -> None:
 
 
 def test_an_imported_response_says_what_a_copy_of_it_goes_by() -> None:
-    """The id that its source has for it, those of its calls, digests of its opaque values; others need none."""
-    blocks: tuple[Block, ...] = (ThinkingBlock("", signature="sealed"), ToolCall("call_1", "ls", "{}"), Text("so"))
+    """The id that its source has for it, those of its calls, digests of its opaque values; others need none. An id that
+    only says at which place a call stands is that of many.
+    """
+    calls = ToolCall("call_1", "ls", "{}"), ToolCall("call_3_2", "ls", "{}")
+    blocks: tuple[Block, ...] = (ThinkingBlock("", signature="sealed"), *calls, Text("so"))
 
     def ids(program: str, id: str = "") -> tuple[str, ...]:
         drafts = [

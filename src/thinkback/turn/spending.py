@@ -6,6 +6,7 @@ lines it stands, and a copy of a response is not a second one. Must not: estimat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -102,10 +103,14 @@ class _Answer:
         )
 
 
+# An id made of places: calls that have none in their source are imported with it.
+_PLACED = re.compile(r"call_\d+_\d+")
+
+
 def _ids(blocks: Iterable[Block]) -> Iterator[str]:
     """What of a response no other one has."""
     for block in blocks:
-        if isinstance(block, ToolCall):
+        if isinstance(block, ToolCall) and not _PLACED.fullmatch(block.id):
             yield block.id
         yield from (canonical.digest(value.encode())[:32] for value in opaque_values(carriers_of(block)))
 

@@ -315,6 +315,19 @@ def test_a_response_that_its_program_copied_into_another_history_counts_once(
     )
 
 
+def test_two_samples_of_one_prompt_count_both(store: SessionStore, tmp_path: Path) -> None:
+    """Their calls have no ids in the source, and are named by their place: that is nothing by which a copy is known."""
+    lines = []
+    for path in ("a", "b"):
+        function = {"name": "ls", "arguments": json.dumps({"path": path})}
+        spent = {"prompt_tokens": 10, "completion_tokens": 5}
+        said = {"role": "assistant", "content": "", "tool_calls": [{"function": function}], "usage": spent}
+        lines.append({"model": "m", "messages": [{"role": "user", "content": "Which?"}, said]})
+    put(tmp_path, "samples.jsonl", jsonl(*lines))
+    assert 2 == len(take(store, "chat-jsonl", tmp_path)[0])
+    assert (2, 10) == (store.usage().total.steps, store.usage().total.use.output)
+
+
 def test_usage_of_an_earlier_version_stays_as_it_is(store: SessionStore, tmp_path: Path) -> None:
     """It does not name its program: a second import finds it, and what is added does not count either."""
     history = only("claude-code", jsonl(*CLAUDE))
