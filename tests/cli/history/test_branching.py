@@ -9,6 +9,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import Command, Outcome
+from thinkback.cli.history import branching
 
 
 @pytest.fixture
@@ -53,6 +54,18 @@ def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
     assert (2, True) == (refused.code, "force" in refused.err)
     done(notes("branch", "early", "--delete", "--force"))
     assert ["main"] == [branch["name"] for branch in notes("branch", "--json").json]
+
+
+def test_a_list_reads_so_many_commits_for_all_branches_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current one first; the turns of those that are too long for what is left are not told."""
+    monkeypatch.setattr(branching, "_MOST_COUNTED", 3)
+    with thinkback.open(":memory:", rules={}, settings={}) as store:
+        session = store.session("notes")
+        session.commit("one")
+        session.commit("two")
+        session.branches.branch("also")
+        session.branches.branch("early", "main^1")
+        assert {"main": 2, "early": 1} == branching.turns_of(session, session.branches.list())
 
 
 def test_a_commit_is_no_branch_to_switch_to(notes: Command) -> None:

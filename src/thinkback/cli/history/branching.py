@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session
 
 _MOST_COUNTED = 5_000
-"""Commits of a branch whose turns a list tells."""
+"""Commits that are read for the turns in a list of branches."""
 
 
 @click.command("branch", short_help="List, create or delete branches.")
@@ -82,9 +82,14 @@ def branch_command(
 
 
 def turns_of(session: Session, listed: Sequence[BranchInfo]) -> dict[str, int]:
-    """How many turns each branch has, by name; those of a long one are not counted for a list."""
-    log, short = session.conversation.store.log, [branch for branch in listed if branch.head.seq < _MOST_COUNTED]
-    return {branch.name: questions(log.read(session.id, branch=branch.name)) for branch in short}
+    """How many turns branches have, by name, the current one first: as far as they are short enough together."""
+    log, current, room = session.conversation.store.log, session.branches.current, _MOST_COUNTED
+    turns: dict[str, int] = {}
+    for branch in sorted(listed, key=lambda branch: branch.name != current):
+        if branch.head.seq < room:
+            room -= branch.head.seq + 1
+            turns[branch.name] = questions(log.read(session.id, branch=branch.name))
+    return turns
 
 
 def print_branches(listed: Sequence[BranchInfo], current: str, turns: Mapping[str, int]) -> None:
