@@ -94,9 +94,7 @@ def search_command(
     limit = max(limit, opened or 0)
     with existing_log(db) as store:
         if counted:
-            if reasoning:
-                filters["kinds"] = ("reasoning",)
-            _count(store, text, session, as_json, filters)
+            _count(store, text, session, as_json, {**filters, "reasoning": reasoning})
             return
         where = places(store.log)
         look = store.find_reasoning if reasoning else store.search

@@ -137,9 +137,8 @@ def search_reasoning(store: SessionStore, asked: SearchReasoning) -> Json:
     if asked.project:
         filters["project"] = asked.project
     if asked.facets:
-        if not asked.everything:
-            filters["kinds"] = ("reasoning",)
-        counted = facets(store.log, asked.text, store.find(asked.session).id if asked.session else "", **filters)
+        owner = store.find(asked.session).id if asked.session else ""
+        counted = facets(store.log, asked.text, owner, reasoning=not asked.everything, **filters)
         return {"counted": counted.hits, "newest_only": counted.has_more, **counted.counts}
     if asked.before:
         filters["before"] = SearchHit(store.log, Hit("", "", "", 0, "", "", "", 0, "", asked.before))

@@ -110,9 +110,17 @@ def search(
 
 
 def facets(
-    log: Store, text: str = "", session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
+    log: Store,
+    text: str = "",
+    session: str = "",
+    progress: Progress | None = None,
+    *,
+    reasoning: bool = False,
+    **filters: Unpack[Filters],
 ) -> Facets:
-    """What ``search`` finds, counted instead of shown."""
+    """What ``search`` finds, counted instead of shown; among ``reasoning`` alone, if wanted."""
+    if reasoning:
+        filters["kinds"] = ("reasoning",)
     filters["limit"] = COUNTED + 1  # one more than is counted, to know whether there are more
     query = _query(log, text, session, **filters)
     _fill(log, progress)
