@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import secrets
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -18,6 +20,7 @@ import httpx2
 import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 import thinkback
 from tests.servers.gateway.harness.house import House, Provider
@@ -25,12 +28,13 @@ from tests.servers.viewer.conversations import answered, asked
 from tests.stores.postgres_server import Server
 from thinkback.cli.gateway_viewer import opened
 from thinkback.model.blocks import Text, ThinkingBlock
+from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.keys import Terms, new_key
 from thinkback.servers.gateway.config.schema import Config, Logs, Store, Viewer
 from thinkback.servers.gateway.running.places import office_of, state_place
 from thinkback.servers.gateway.storing.tenants import TenantLogs
 from thinkback.servers.viewer.app import application
-from thinkback.servers.viewer.sign_in import ATTEMPTS, EACH, IDLE, LIFE, WINDOW
+from thinkback.servers.viewer.sign_in import ATTEMPTS, EACH, IDLE, LIFE, WINDOW, Guest
 from thinkback.session.store import SessionStore
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback_referee import Referee
@@ -198,11 +202,14 @@ def test_a_key_without_the_right_does_not_open_it(gate: Gate) -> None:
 
 
 def test_guesses_of_one_address_are_few(gate: Gate) -> None:
-    """Also of one network of IPv6; a sign-in that succeeds counts for nothing, and others are not in the way."""
+    """Also of one network of IPv6; a sign-in that succeeds counts for nothing, and others are not in the way. The audit
+    log has those that nobody looked at.
+    """
     key = gate.key()[0]
     for address, same, other in (
         ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
         ("2001:db8::1", "2001:db8::2", "2001:db9::1"),
+        ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:192.0.2.8"),
     ):
         client, neighbour = gate.browser(address=address), gate.browser(address=same)
         assert {303} == {client.post("/sign-in", data={"key": key}).status_code for _ in range(ATTEMPTS + 1)}
@@ -212,6 +219,88 @@ def test_guesses_of_one_address_are_few(gate: Gate) -> None:
         assert 303 == gate.browser(address=other).post("/sign-in", data={"key": key}).status_code
         gate.now += WINDOW
         assert 303 == neighbour.post("/sign-in", data={"key": key}).status_code
+    lines = [json.loads(line) for line in Path(gate.config.logs.audit).read_text().splitlines()]
+    unseen = [line["from"] for line in lines if line.get("why") == "too_many_attempts"]
+    assert ["192.0.2.1", "2001:db8::2", "192.0.2.7"] == unseen
+
+
+class Away:
+    """Keys that cannot be looked at, as while the database is down."""
+
+    async def admit(self, secret: str, address: str) -> Guest:
+        raise Refused(503, "unavailable", "the keys cannot be looked at")
+
+    async def again(self, guest: Guest) -> None:
+        raise Refused(503, "unavailable", "the keys cannot be looked at")
+
+    def too_many(self, address: str) -> None:
+        raise AssertionError(address)
+
+
+def test_an_outage_is_no_guess(gate: Gate) -> None:
+    """Whoever tried meanwhile gets in afterwards."""
+    key, client, keys = gate.key()[0], gate.browser(), gate.app._keys
+    gate.app._keys = Away()
+    assert {503} == {client.post("/sign-in", data={"key": key}).status_code for _ in range(ATTEMPTS + 1)}
+    gate.app._keys = keys
+    assert 303 == client.post("/sign-in", data={"key": key}).status_code
+
+
+def test_a_viewer_that_is_made_while_others_are_forgotten_is_made_once(gate: Gate) -> None:
+    """Somebody signs out meanwhile, or a visit ends."""
+    made: list[str] = []
+    room = gate.app._room
+
+    def making(tenant: str) -> ASGIApp:
+        made.append(tenant)
+        gate.app._tidy()
+        return room(tenant)
+
+    gate.app._room = making
+    client = gate.guest()
+    assert [200, 200] == [client.get("/").status_code for _ in range(2)]
+    assert ["one"] == made
+
+
+BACKSTAGE = """[[endpoint]]
+id = "backstage"
+name = "Backstage"
+base_url = "http://10.0.0.5:8000/v1"
+source = "our own server"
+"""
+
+
+def test_guests_are_shown_nothing_of_this_machine(gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its own endpoints, nor where its files are, nor how the gateway sends. What would go next is planned by
+    the log and the packaged rules.
+    """
+    with Referee() as referee, gate.own("one") as own:
+        at, key = referee.base_url("deepseek"), "sk-test-0123456789abcdef"
+        session = own.session("harvest", endpoint="deepseek", model="deepseek-v4-pro", base_url=at, api_key=key)
+        session.chat("Who knows of zephyrine?")
+    store, place = gate.store("one"), tmp_path / "machine"
+    info, bare = store.find("harvest"), asked(store, "sky")
+    hash = next(commit.hash for commit in store.commits("harvest") if commit.kind == "request")
+    place.mkdir()
+    (place / "rules.toml").write_text(BACKSTAGE)
+    (place / "keys.toml").write_text(f'[keys]\nANTHROPIC_API_KEY = "{key}"\n')
+    (place / "keys.toml").chmod(0o644)
+    for name, value in (("CONFIG_DIR", str(place)), ("ENDPOINT", "backstage"), ("MODEL", "stagehand")):
+        monkeypatch.setenv(f"THINKBACK_{name}", value)
+    client = gate.guest()
+    next_ = f"/session/{info.id}/next"
+
+    for way, here in (
+        (next_, "<b>deepseek-v4-pro</b> at deepseek"),
+        (f"{next_}?to=deepseek/deepseek-v4-flash", "<b>deepseek-v4-flash</b> at deepseek"),
+        (f"{next_}?to=anthropic/claude-sonnet-4-5", "<b>claude-sonnet-4-5</b> at anthropic"),
+        (f"/session/{info.id}/request/{hash}?to=anthropic/claude-sonnet-4-5", "at anthropic"),
+        (f"/session/{bare.id}/next", "say where: endpoint/model"),
+    ):
+        told = client.get(way).text
+        assert here in told, way
+        assert [] == [word for word in (str(place), "backstage", "stagehand", "as curl", key) if word in told], way
+    assert "no endpoint is called" in client.get(f"{next_}?to=backstage/stagehand").text
 
 
 def test_a_visit_ends(gate: Gate) -> None:
@@ -322,9 +411,15 @@ def test_what_was_erased_shows_as_such(gate: Gate) -> None:
     assert ("erased: asked to" in erased, "Thought of" in erased) == (True, False)
 
 
+def children_of(process: int) -> list[int]:
+    """The processes that it started."""
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(number) for task in tasks for number in task.read_text().split()]
+
+
 def test_the_page_grows_by_what_the_gateway_stores(tmp_path: Path) -> None:
-    """The process beside the gateway: a page that is open is given the turn that is stored, what recording left out
-    shows as such, and the viewer ends with the gateway.
+    """The process beside the gateway: it is started again when it dies, whatever the file says by then; a page that is
+    open is given the turn that is stored, what recording left out shows as such, and the viewer ends with the gateway.
     """
     with Provider() as provider:
         viewer = '[viewer]\nlisten = "127.0.0.1:0"\n'
@@ -339,6 +434,9 @@ def test_the_page_grows_by_what_the_gateway_stores(tmp_path: Path) -> None:
             ask = partial(house.talk, authorization=f"Bearer {secret}")
             said = ask(["Two?"]).text
             (at,) = re.findall(r"viewer, for .*: (http://\S+)", (house.place / "said").read_text())
+            (first,) = children_of(house.process.pid)
+            house.configure("")  # one that is started again is the one that the gateway was started with
+            os.kill(first, signal.SIGKILL)  # the address is the gateway's: what comes now waits for the next one
             with httpx2.Client(base_url=at, headers={"origin": at}, timeout=20) as browser:
                 assert 303 == browser.post("/sign-in", data={"key": secret}).status_code
                 ways = set(re.findall(r"/session/[0-9a-z-]+", browser.get("/").text))
@@ -352,10 +450,12 @@ def test_the_page_grows_by_what_the_gateway_stores(tmp_path: Path) -> None:
                         grown += piece
                         if "Said of &lt;Three?" in grown:
                             break
-            tasks = Path(f"/proc/{house.process.pid}/task").glob("*/children")
-            (process,) = [number for task in tasks for number in task.read_text().split()]
+            (process,) = children_of(house.process.pid)
+            said_so = (house.place / "log").read_text().splitlines()
+            died = [json.loads(line)["code"] for line in said_so if "viewer_died" in line]
         finally:
             assert 0 == house.stop()
     assert "Thought of" in grown
     assert ("not recorded" in unrecorded, "erased:" in unrecorded, "unkeptword" in unrecorded) == (True, False, False)
+    assert ([-signal.SIGKILL], True) == (died, first != process)
     assert not Path(f"/proc/{process}").exists()

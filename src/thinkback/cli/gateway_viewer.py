@@ -1,7 +1,9 @@
-"""``python -m thinkback.cli.gateway_viewer ORDER``: the viewer of a gateway, started by it (``running.beside``).
+"""``python -m thinkback.cli.gateway_viewer``: the viewer of a gateway, started by it with its order on standard input
+(``running.beside``).
 
-Here the two servers meet: the gateway's keys, logs and listener, and the viewer's pages. Promises: the log is only
-looked at; of settings, profiles and keys of whoever runs the gateway nothing is shown.
+Here the two servers meet: the gateway's keys, logs and listener, and the viewer's pages. Promises: no commit is
+written (what is: the index of words where a search finds it behind, and a tenant's log where there is none yet);
+rules, settings, profiles and keys of whoever runs the gateway are not read, and only its prices show.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.grant import Grant
 from thinkback.servers.gateway.http.listening import Listener
 from thinkback.servers.gateway.http.origins import Origins
+from thinkback.servers.gateway.running.beside import ViewerOrder
 from thinkback.servers.gateway.running.places import office_of, state_place
-from thinkback.servers.gateway.running.workers import Order
 from thinkback.servers.gateway.storing.tenants import TenantLogs
 from thinkback.servers.gateway.telemetry.logs import Log
 from thinkback.servers.viewer.app import application
@@ -58,6 +60,10 @@ class ViewKeys:
     async def again(self, guest: Guest) -> None:
         """Raise ``Refused`` where the key of ``guest`` does not hold any more."""
         _check_right(await self._access.again(guest.proof))
+
+    def too_many(self, address: str) -> None:
+        """Leave a line of a sign-in that was refused unseen."""
+        self._audit.refused("too_many_attempts", address)
 
 
 def _check_right(grant: Grant) -> None:
@@ -104,7 +110,7 @@ def opened(config: Config) -> Iterator[Callable[[Callable[[], bool]], SignIn]]:
 
     def made(is_over: Callable[[], bool]) -> SignIn:
         def room(tenant: str) -> ASGIApp:
-            log = SessionStore(logs.of(tenant), True, None, {}, tenant)
+            log = SessionStore(logs.of(tenant), True, {}, {}, tenant)
             return application(log, is_over, signs_out=True)
 
         return SignIn(ViewKeys(Access(office, executor, audit=audit), audit), room, check)
@@ -129,9 +135,12 @@ async def serve(config: Config, sock: socket.socket, stop: asyncio.Event) -> Non
         await listener.drain(1.0)
 
 
-def main(argument: str) -> int:
-    """Serve as ordered until standard input ends; returns the exit code."""
-    order = msgspec.json.decode(argument, type=Order)
+def main() -> int:
+    """Serve as ordered in a line of standard input, until that ends; returns the exit code."""
+    line = sys.stdin.buffer.readline()
+    if not line:  # the gateway has ended already
+        return 0
+    order = msgspec.json.decode(line, type=ViewerOrder)
     sock = socket.socket(fileno=order.fd)
     sock.setblocking(False)
 
@@ -145,7 +154,7 @@ def main(argument: str) -> int:
                 stop.set()
 
         loop.add_reader(0, look)
-        await serve(order.start.config(), sock, stop)
+        await serve(order.config, sock, stop)
 
     try:
         asyncio.run(run())
@@ -156,4 +165,4 @@ def main(argument: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -94,6 +94,10 @@ class Viewer(NamedTuple):
         branch = request.query_params.get("branch") or info.branch
         return branch, self.lines.read(info, branch)
 
+    def coming(self, info: SessionInfo, line: Line, to: str) -> Column:
+        """The next request, ``to`` another place than the last one where it is said."""
+        return looking_back.coming(self.store, info, line, to, is_guest=self.signs_out)
+
 
 def application(
     store: SessionStore,
@@ -104,7 +108,8 @@ def application(
 ) -> Starlette:
     """The viewer of ``store``, which only looks without ``writing``. Who may ask is for whoever serves it
     (``door.Door``, ``sign_in.SignIn``) to check; streams end once ``is_over`` says that the server does. ``signs_out``:
-    its pages have a form by which whoever looks leaves.
+    whoever looks is a guest. Pages have a form for leaving; they show neither how requests are sent from here nor what
+    this machine's files say of it, for which ``store`` has no rules but the packaged ones.
     """
     viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store), writing, signs_out)
 
@@ -330,7 +335,7 @@ def went_back(viewer: Viewer, request: Request) -> Response:
         hashes = [commit.hash for commit in line.requests]
         columns.insert(0 if hashes.index(other) < hashes.index(hash) else 1, looking_back.sent(line, other))
     elif to:
-        columns.append(looking_back.coming(viewer.store, info, line, to))
+        columns.append(viewer.coming(info, line, to))
     return _looked_back(viewer, request, info, branch, line, columns, hash)
 
 
@@ -339,9 +344,9 @@ def would_go(viewer: Viewer, request: Request) -> Response:
     info = viewer.session(request)
     line = viewer.lines.read(info, info.branch)
     to = request.query_params.get("to", "")
-    columns = [looking_back.coming(viewer.store, info, line, "")] if line.requests or not to else []
+    columns = [viewer.coming(info, line, "")] if line.requests or not to else []
     if to:
-        columns.append(looking_back.coming(viewer.store, info, line, to))
+        columns.append(viewer.coming(info, line, to))
     return _looked_back(viewer, request, info, info.branch, line, columns, "")
 
 
@@ -379,7 +384,7 @@ def _looked_back(
         messages=messages[-_MESSAGES:],
         left=max(0, len(messages) - _MESSAGES),
         rest=rest,
-        curl=looking_back.curl_of(own, f"request-{hash[:12]}.json") if hash else "",
+        curl=looking_back.curl_of(own, f"request-{hash[:12]}.json") if hash and not viewer.signs_out else "",
         destinations=looking_back.destinations(viewer.store),
         is_current=branch == info.branch,
         link=_linked(branch=other, only=only, **kept),

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Repair, Request
+from thinkback.rules import Rulebook
 from thinkback.servers.viewer.lines import Line
 from thinkback.servers.viewer.replay import Column, Row, Tally, messages_of, rows_of, tally
-from thinkback.session import requests
-from thinkback.session.destination import Destination, destination_of
+from thinkback.session import config, requests
+from thinkback.session.destination import Destination, after, destination_of
 from thinkback.session.masking import without_keys
 from thinkback.session.store import SessionStore
+from thinkback.settings import Layers
+from thinkback.turn.plan import History, Plan
 
 ROWS = 120
 """Rows on a page."""
@@ -60,18 +63,48 @@ def sent(line: Line, hash: str) -> Column:
     return Column(title, False, plan, "", commit.seq, hash)
 
 
-def coming(store: SessionStore, info: SessionInfo, line: Line, to: str) -> Column:
-    """The next request of the current branch, to ``to`` (endpoint, or endpoint/model), else where the last one went."""
+def coming(store: SessionStore, info: SessionInfo, line: Line, to: str, *, is_guest: bool = False) -> Column:
+    """The next request of the current branch, to ``to`` (endpoint, or endpoint/model), else where the last one went.
+
+    For a guest it is planned by the log and the rules of ``store`` alone: settings, profiles and keys of this machine
+    are not looked at. To where a request of the line went it is as that one, with its settings and its account.
+    """
     endpoint, _, model = to.strip().partition("/")
-    end = len(line.commits)
+    place, end = Destination(endpoint, model), len(line.commits)
     try:
-        place = destination_of(store, info, line.commits, Destination(endpoint, model))
-        session = store.existing(info, place)
-        session.on("notice", lambda _: None)
-        plan = session.explain(next=True)
+        plan = _foreseen(store.rulebook, info, line, place) if is_guest else _planned(store, info, line, place)
     except ThinkbackError as error:
         return Column(f"Next request, to {to.strip()}" if to else "Next request", True, None, error.message, end=end)
     return Column("Next request", True, plan, end=end)
+
+
+def _planned(store: SessionStore, info: SessionInfo, line: Line, to: Destination) -> Plan:
+    session = store.existing(info, destination_of(store, info, line.commits, to))
+    session.on("notice", lambda _: None)
+    return session.explain(next=True)
+
+
+def _foreseen(rules: Rulebook, info: SessionInfo, line: Line, to: Destination) -> Plan:
+    sent = [value for commit in reversed(line.requests) if isinstance(value := commit.value, Request)]
+    history = History(line.commits)
+    for record in sent:
+        if to.endpoint in ("", record.target["endpoint"]) and to.model in ("", record.target["model"]):
+            return requests.plan_like(record, line.commits, history)
+    there = after(to, line.requests)
+    if not there.is_complete:
+        raise NotFoundError("say where: endpoint/model")
+    same = next((record.target for record in sent if record.target["endpoint"] == there.endpoint), None)
+    account, known = (same["account"], same["account_known"] == "true") if same is not None else ("", False)
+    target = rules.target(
+        there.endpoint,
+        there.model,
+        on=config.today(),
+        base_url=there.base_url,
+        account=account,
+        account_known=known,
+    )
+    settings = Layers().replace("session", info.settings).effective(target.endpoint.settings)
+    return history.plan(target, settings, None, requests.native_params(target, requests.Options(), settings))
 
 
 def view(line: Line, columns: Sequence[Column], only: str, at: int) -> View:

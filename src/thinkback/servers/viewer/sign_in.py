@@ -51,11 +51,16 @@ class Guest(NamedTuple):
 
 
 class Keys(Protocol):
-    """Knows keys. Both raise ``Refused``: with 503 where that cannot be found out at the moment."""
+    """Knows keys. ``admit`` and ``again`` raise ``Refused``: with 503 where that cannot be found out at the moment.
+
+    ``too_many`` is told of a sign-in that was refused unseen, as too many of that address had failed.
+    """
 
     async def admit(self, secret: str, address: str) -> Guest: ...
 
     async def again(self, guest: Guest) -> None: ...
+
+    def too_many(self, address: str) -> None: ...
 
 
 class _Visit:
@@ -118,7 +123,7 @@ class SignIn:
     async def _sign_in(self, request: Request, headers: Headers) -> Response:
         host = request.client.host if request.client is not None else ""
         address = _counted(host)
-        self._count(address)
+        self._count(address, host)
         try:
             async with asyncio.timeout(_PATIENCE):
                 given = await form_of(request, _LARGEST)
@@ -129,6 +134,8 @@ class SignIn:
         try:
             guest = await self._keys.admit(given.get("key", "").strip(), host)
         except Refused as refused:
+            if refused.status == 503:  # nobody looked at the key: that was no guess
+                self._forgive(address)
             return _form(way, refused.status, refused.message, _again_in(refused))
         self._forgive(address)
         self._visits.pop(self._shown(headers), None)
@@ -187,7 +194,11 @@ class SignIn:
 
     async def _app(self, tenant: str) -> ASGIApp:
         found = self._rooms.get(tenant)
-        return found or self._rooms.setdefault(tenant, await run_in_threadpool(self._room, tenant))
+        if found is None:
+            made = await run_in_threadpool(self._room, tenant)
+            # not before: meanwhile the rooms may have been tidied
+            found = self._rooms.setdefault(tenant, made)
+        return found
 
     def _while_there(self, visit: _Visit, send: Send) -> Send:
         """``send`` that ends a stream with the visit: it may be open for hours."""
@@ -209,13 +220,14 @@ class SignIn:
 
         return sending
 
-    def _count(self, address: str) -> None:
+    def _count(self, address: str, host: str) -> None:
         """Count a sign-in before it is looked at. Raises ``Refused`` where too many failed."""
         now = self._clock()
         since, count = self._failed.get(address, (now, 0))
         if now - since >= WINDOW:
             since, count = now, 0
         if count >= ATTEMPTS:
+            self._keys.too_many(host)
             wait = max(1.0, WINDOW - (now - since))
             raise Refused(429, "too_many_attempts", "too many sign-ins failed; try again later", retry_after=wait)
         self._failed[address] = (since, count + 1)
@@ -258,7 +270,11 @@ def _counted(host: str) -> str:
         address = ip_address(host)
     except ValueError:
         return host
-    return str(ip_network((address, 64), strict=False)) if isinstance(address, IPv6Address) else host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped is not None:  # a socket for both kinds has those of IPv4 in this form
+        return str(address.ipv4_mapped)
+    return str(ip_network((address, 64), strict=False))
 
 
 def _digest(value: str) -> bytes:

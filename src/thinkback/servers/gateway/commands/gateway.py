@@ -168,7 +168,7 @@ def _serve(start: Start, config: Config) -> int:
         for line in (*endpoints, f"stores conversations in {kept}"):
             click.echo(completed(f"  {line}"))
 
-    with beside.viewer(start, config) as viewer:
+    with beside.viewer(config) as viewer:
         if config.server.workers > 1:
             return workers.supervise(start, config, sock, ready)
         return server.run(start, config, sock, server.ALONE, ready)
