@@ -144,6 +144,21 @@ def test_thinking_is_off_beside_tools_where_both_are_refused() -> None:
     assert {"type": "on"} == history.plan(target(row), Settings(), (), {"thinking": {"type": "on"}}).params["thinking"]
 
 
+def test_of_a_plan_that_did_not_go_nothing_is_told_as_sent() -> None:
+    """Its record has the digest of what went in its place; it decided nothing, and carried nothing."""
+    made = History(commits_of([*turn("a"), *ASKED])).plan(target(), Settings(), None, {})
+    instead = msgspec.structs.replace(made, sent_instead="0" * 64)
+    planned, record = made.record(), instead.record()
+    assert ("0" * 64, "", planned.messages_digest) == (
+        record.sent_digest,
+        record.carriers_digest,
+        record.messages_digest,
+    )
+    assert ([], False) == (instead.decisions, made.decisions == [])
+    assert made.beginnings().messages == instead.beginnings().messages
+    assert planned.carriers_digest in made.beginnings().carriers - instead.beginnings().carriers
+
+
 def test_edited_tools_are_offered_as_they_are_now() -> None:
     """An edit of tools that others took the place of changes nothing."""
     old, new = (Draft("tools", Tools((Tool(name),))) for name in ("old", "new"))

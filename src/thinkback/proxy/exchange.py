@@ -164,14 +164,14 @@ class Exchange:
 
     def report(self) -> Report:
         """What is known by now."""
-        facts, view, resumed, result = self._facts, self._view, self._resumed, self._result
+        facts, view, result = self._facts, self._view, self._result
         report = Report(
             model=facts.model if facts is not None else "",
             served=self._served.target.model if self._served is not None else "",
             upstream=self._served.name if self._served is not None else "",
-            session=self._session,
+            session=self.session,
             response=self._response,
-            reattach=resumed.reattach if resumed is not None else "",
+            reattach=self._reattach,
             degraded=self._degraded,
             failure=self._failure,
             reason=self._reason,
@@ -198,7 +198,7 @@ class Exchange:
         return report
 
     @property
-    def _session(self) -> str:
+    def session(self) -> str:
         """The session that the log has this exchange in, or will have: a response that began is stored, whole or not.
 
         Empty where nothing of it is recorded.
@@ -208,6 +208,12 @@ class Exchange:
             return ""
         is_there = resumed.goes_on or self._relay is not None or self._is_stored
         return resumed.line.session if is_there else ""
+
+    @property
+    def _reattach(self) -> str:
+        """How much is known of the reasoning of earlier answers; empty where nothing of it goes along."""
+        resumed = self._resumed
+        return resumed.reattach if resumed is not None and not self._received.as_written else ""
 
     # -- the flow --------------------------------------------------------------------------------------------------
 
@@ -271,7 +277,7 @@ class Exchange:
         yield Judged(None)
         self._result, self._is_whole = result, True
         if self._plain is not None:
-            self._refusals.add(self._plain[0], self._clock.now)
+            self._refusals.add(planning.place_of(self._plain[0]), self._clock.now)
         self._cache = cache_use(turn.exchange.plan)
         assert self._relay is not None
         data = self._relay.end(result)
@@ -349,7 +355,8 @@ class Exchange:
             request_view.check_stored(view.stored, route.upstream)
             recognition.check_names(resumed.known.drafts)
         settings = yield Settle(route)
-        refusal = self._plain[1] if self._plain is not None else self._refusals.why(route, self._clock.now)
+        place = planning.place_of(route)
+        refusal = self._plain[1] if self._plain is not None else self._refusals.why(place, self._clock.now)
         plan, left = planning.planned(view, resumed, route, settings, refusal)
         self._left = (*left, *presentation.withheld_from(view, plan))
         self._served, self._plan = route, plan
@@ -444,12 +451,12 @@ class Exchange:
     def _headers(self) -> dict[str, str]:
         """What the headers of a response say of it."""
         self._response = self._sent
-        resumed, served = self._resumed, self._served
+        served = self._served
         values = {
-            "thinkback-session": self._session,
+            "thinkback-session": self.session,
             "thinkback-response": self._response,
             "thinkback-upstream": served.name if served is not None else "",
-            "thinkback-reattach": resumed.reattach if resumed is not None else "",
+            "thinkback-reattach": self._reattach,
             "thinkback-degraded": "store" if self._degraded else "",
             "thinkback-left-out": "; ".join(self._left),
         }

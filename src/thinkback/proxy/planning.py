@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -40,28 +40,38 @@ class Planned(NamedTuple):
     left: tuple[str, ...]
 
 
+Place: TypeAlias = tuple[str, ...]
+"""What refuses as one."""
+
+
 class Refusals:
-    """Places that refused what only the settings asked for, each for ``REFUSED_FOR`` microseconds.
+    """What places refused of that which was added to requests, each name for ``REFUSED_FOR`` microseconds; the name of
+    what only the settings asked for is empty.
 
     In which words is not remembered: they may quote a request, and the next one is somebody else's.
     """
 
     def __init__(self) -> None:
-        self._until: OrderedDict[tuple[str, ...], int] = OrderedDict()
+        self._until: OrderedDict[Place, dict[str, int]] = OrderedDict()
 
-    def add(self, route: Route, now: int) -> None:
-        """``route`` refused it, and answered without."""
-        self._until[_place(route)] = now + REFUSED_FOR
-        self._until.move_to_end(_place(route))
+    def add(self, place: Place, now: int, name: str = "") -> None:
+        """``place`` refused it, and answered without."""
+        self._until[place] = {**self._until.get(place, {}), name: now + REFUSED_FOR}
+        self._until.move_to_end(place)
         if len(self._until) > REFUSALS:
             self._until.popitem(last=False)
 
-    def why(self, route: Route, now: int) -> str:
-        """Why ``route`` is not asked for it; nothing where it is worth another try."""
-        return "the provider refused it in the last hour" if now < self._until.get(_place(route), 0) else ""
+    def names(self, place: Place, now: int) -> list[str]:
+        """What ``place`` is not given, in the order of the alphabet: all else is worth another try."""
+        return sorted(name for name, until in self._until.get(place, {}).items() if now < until)
+
+    def why(self, place: Place, now: int) -> str:
+        """Why ``place`` is not asked for what only the settings ask for; nothing where it is."""
+        return "the provider refused it in the last hour" if "" in self.names(place, now) else ""
 
 
-def _place(route: Route) -> tuple[str, ...]:
+def place_of(route: Route) -> Place:
+    """The place that ``route`` leads to."""
     return (route.target.base_url, *route.breaker)
 
 
@@ -95,7 +105,7 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
         remarks[UNASKED] = hindrance
     if received.as_written:
         remarks[AS_WRITTEN] = received.as_written[:_SHOWN]
-        plan = msgspec.structs.replace(plan, held=True)  # it is not what was sent
+        plan = msgspec.structs.replace(plan, held=True, sent_instead=canonical.digest(received.body))
     streams = view.facts.streams if target.endpoint.stream_path else plan.streams
     plan = msgspec.structs.replace(
         remarked(plan, remarks),
@@ -105,6 +115,8 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
         authenticator=route.authenticator,
         leaked_calls=route.leaked_calls,
     )
+    if received.as_written:  # what this place does not take went there all the same
+        return Planned(plan, ())
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
     return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *own.values()})))
 
@@ -161,7 +173,7 @@ def _with_options(view: View, target: Target, params: dict[str, Any]) -> dict[st
         wanted = WantedOptions(facts.streams and not endpoint.stream_path, endpoint.stream_usage)
         rest = {key: value for key, value in params.items() if key != "stream"}
         return {**rest, **dialect(endpoint.dialect).options(wanted)}
-    if facts.hides_counts and endpoint.stream_usage:
+    if facts.hides_counts and endpoint.stream_usage and not view.received.as_written:
         return merge(params, dialect(endpoint.dialect).options(WantedOptions(facts.streams, usage=True)))
     return params
 

@@ -35,7 +35,7 @@ from thinkback.settings import restore
 from thinkback.turn import orphans
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.own_fields import taking_all
-from thinkback.turn.plan import REMARKS, History, Plan, remarked
+from thinkback.turn.plan import AS_WRITTEN, REMARKS, History, Plan, remarked
 from thinkback.turn.reports import report_of
 from thinkback.turn.translation import parameters
 from thinkback.wire.registry import CHAT as CHAT
@@ -362,15 +362,21 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
 
     Without a name it is the last one. The history may end with the request: what came later plays no part.
 
-    Raises ``NotFoundError`` where that cannot be done, because there was none or it carried reasoning that was not
-    kept, ``ErasedError`` where commits were erased since, and ``CorruptLogError`` when the bytes are not those whose
-    digest was stored.
+    Raises ``NotFoundError`` where that cannot be done, because there was none, it went as its client wrote it, or it
+    carried reasoning that was not kept, ``ErasedError`` where commits were erased since, and ``CorruptLogError`` when
+    the bytes are not those whose digest was stored.
     """
     at = _request_at(commits, request)
     record = surviving(commits[at].value)
     erased = [commit.hash for commit in commits[: at + 1] if isinstance(commit.value, Erased)]
     if not isinstance(record, Request) or commits[at].hash in erased:
         raise _erased(commits[at].hash, erased)
+    if as_written := record.target.get(AS_WRITTEN):
+        raise NotFoundError(
+            f"the request cannot be built again from the log: {as_written}",
+            details={"request": commits[at].hash},
+            next_actions=(NEXT,),
+        )
     try:
         plan = plan_of(record, commits)
         is_same = plan.record().sent_digest == record.sent_digest

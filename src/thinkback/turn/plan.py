@@ -67,6 +67,8 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     ``leaked_calls``: where the rule says that calls leak into reasoning, they are text, or calls that a person is asked
     about, or calls like any other for whoever runs them.
     ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
+    ``sent_instead`` is the digest of the body that went in the place of this one, as its client wrote it: then the plan
+    is for the response alone, and nothing was decided by it.
     """
 
     request: fold.Request
@@ -90,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     remarks: dict[str, str] = {}
     leaked_calls: Literal["text", "ask", "pass"] = "text"
     budget: str = ""
+    sent_instead: str = ""
     course: _Course = msgspec.field(default_factory=_Course)
 
     @property
@@ -150,6 +153,8 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     @property
     def decisions(self) -> list[Decision]:
         """What was done with each carrier and reasoning text, in order of the log."""
+        if self.sent_instead:
+            return []
         return reported(self.request.decisions(), self.report, self.course.commits)
 
     def answered(self, report: Report, commits: Sequence[Commit], response: str = "") -> None:
@@ -196,7 +201,8 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
 
     def beginnings(self) -> Beginnings:
         """Digests of every beginning of what is sent, each as a record has that of the whole."""
-        return self.request.beginnings(self.writer)
+        found = self.request.beginnings(self.writer)
+        return found._replace(carriers=frozenset({canonical.digest(b"")})) if self.sent_instead else found
 
     def record(self) -> Request:
         """The audit record of this request for the log."""
@@ -223,8 +229,8 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
             system_digest=digests.system,
             tools_digest=digests.tools,
             messages_digest=digests.messages,
-            carriers_digest=digests.carriers,
-            sent_digest=digests.sent,
+            carriers_digest="" if self.sent_instead else digests.carriers,
+            sent_digest=self.sent_instead or digests.sent,
             basis_digest=digest,
             basis="" if digest in self.known_bases else basis,
         )

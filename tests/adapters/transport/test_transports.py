@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import hashlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from typing import Any
 
 import anthropic
 import httpx2
+import msgspec
 import openai
 import pytest
 
@@ -29,12 +31,19 @@ from tests.adapters.transport.provider import HEADERS, KEY, URL, WHOLE, Body, Pr
 from tests.cli.conftest import Inside
 from tests.proxy.playbook import ANSWER, chunk
 from thinkback.adapters.transport import transports
-from thinkback.adapters.transport.refusals import added_names, named_in
+from thinkback.adapters.transport.refusals import added_names, lacking, named_in
 from thinkback.errors import NotFoundError, SettingError, StoreError
+from thinkback.model.rule import Switch
+from thinkback.rules import load_rulebook
+from thinkback.servers.viewer import looking_back
+from thinkback.servers.viewer.lines import Lines
+from thinkback.session import requests
 from thinkback_referee import Referee
 
 CHUNKS = b"".join(ANSWER)
 REFUSED = json.dumps({"error": {"message": "no such thing", "type": "odd", "of its own": [1]}}, indent=3).encode()
+ODD = b'{"error": {"message": "reasoning_content?"}}'
+"""A refusal that names what was added, and says nothing of it that is known."""
 
 
 @pytest.fixture
@@ -136,28 +145,98 @@ def test_a_refusal_is_the_providers_own_and_asked_for_once(log: Path, status: in
     assert ["turn_ended"] == [kind for kinds in recorded(log) for kind in kinds if kind in ("turn_ended", "response")]
 
 
-def test_a_refusal_that_names_what_was_added_is_followed_by_the_programs_own_request(
-    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Once, recorded as one; ``why`` tells, both in the program and on the command line. A second refusal is the
-    program's.
+def test_a_field_that_a_provider_refuses_by_name_is_left_out_for_a_while(log: Path) -> None:
+    """At once, in a request that is recorded as one with the first, and in later ones, which have all else that is to be
+    added; the log says what was sent. A refusal of what was not added is the program's.
     """
     refused = b'{"error": {"message": "no such field", "param": "stream_options"}}'
-    provider = Provider(says(400, refused), streams(), says(400, refused))
+    provider = Provider(says(400, refused), streams(), streams(), says(400, refused))
     with thinkback.http_client(log, transport=provider) as client:
-        assert b"".join(ANSWER) == ask(client)
+        assert CHUNKS == ask(client)
         first, second = provider.asked
         assert b"stream_options" in first.content
         assert (question(), str(len(question()))) == (second.content, second.headers["content-length"])
         said = thinkback.why()
         assert (True, 2) == (said.recorded, said.sent)
-        assert "the provider refused stream_options, which was added" in said.reason in str(said)
-        shown = Inside(log.parent, monkeypatch, capsys)("why", THINKBACK_DB=str(log)).out
-        assert said.reason in " ".join(shown.split())
+        assert "sent 2 times: without stream_options, which the provider refused" in str(said)
         (kinds,) = recorded(log)
         assert [1] * 4 == [kinds.count(each) for each in ("user", "request", "response", "turn_ended")]
+        assert CHUNKS == ask(client, "Why?", "42.", "And?")
+        third = provider.bodies[2]
+        assert ("Hm.", False) == (third["messages"][1]["reasoning_content"], "stream_options" in third)
+        said = thinkback.why()
+        assert (1, "without stream_options, which the provider refused") == (said.sent, said.reason)
         response = client.post(URL, content=question("Other?"), headers=HEADERS)
         assert (400, refused, 4) == (response.status_code, response.read(), len(provider.asked))
+    with thinkback.open(log) as store:
+        assert said.decisions == store.session(store.find(said.session).name).why() != []
+
+
+def test_a_request_that_goes_as_its_program_wrote_it_is_told_as_that(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing less helps. The log has the digest of what was sent, and nobody shows decisions that had no effect;
+    so with a record of a version that stored the digests of the refused request. For a while the conversation goes so
+    at once, and no other does.
+    """
+    refused = b'{"error": {"message": "no such field", "param": "stream_options"}}'
+    later = "Why?", "42.", "And?"
+    provider = Provider(streams(), says(400, refused), says(400, ODD), streams())
+    with thinkback.http_client(log, transport=provider) as client:
+        ask(client)
+        assert CHUNKS == ask(client, *later)
+        said = thinkback.why()
+        assert [True, True, False] == [b"reasoning_content" in request.content for request in provider.asked[1:]]
+        assert question(*later) == provider.asked[3].content
+        assert (True, 3) == (said.recorded, said.sent)
+        assert ("", "", None, []) == (said.reattached, said.left_out, said.plan, said.decisions)
+        assert "sent 3 times: the provider refused reasoning_content, which was added" in str(said)
+        ask(client, *later, "42.", "So?")
+        assert question(*later, "42.", "So?") == provider.asked[4].content
+        assert "the provider refused reasoning_content in the last hour" in str(thinkback.why())
+        ask(client, "Other?")
+        ask(client, "Other?", "42.", "And?")
+        assert (7, "Hm.") == (len(provider.asked), provider.bodies[6]["messages"][1]["reasoning_content"])
+
+    with thinkback.open(log) as store:
+        info = store.find(said.session)
+        commits = list(store.commits(info.id))
+        at, last = [number for number, commit in enumerate(commits) if commit.kind == "request"][1:]
+        record: Any = commits[at].value
+        assert (hashlib.sha256(question(*later)).hexdigest(), "") == (record.sent_digest, record.carriers_digest)
+        with pytest.raises(NotFoundError, match="went as the program wrote it"):
+            store.session(info.name).why()
+        column = looking_back.sent(Lines(store.log).read(info, info.branch), commits[last].hash)
+        assert (None, True) == (column.plan, "went as the program wrote it" in column.failed)
+    refusal = requests.plan_of(record, commits).record()
+    commits[at] = msgspec.structs.replace(
+        commits[at], value=msgspec.structs.replace(refusal, target=record.target, basis=record.basis)
+    )
+    with pytest.raises(NotFoundError, match="reasoning_content, which was added"):
+        requests.rebuild(commits, commits[at].hash)
+    shown = Inside(log.parent, monkeypatch, capsys)("why", info.name, "--json", THINKBACK_DB=str(log))
+    assert (True, False) == ("went as the program wrote it" in shown.out + shown.err, "decisions" in shown.out)
+
+
+def test_a_place_without_what_it_refused_is_like_it_in_all_else() -> None:
+    """Fields on any level and values of headers, of the endpoint, the rule and its switches."""
+    book = load_rulebook()
+    claude = book.target("anthropic", "claude-opus-4-5", on="2026-11-01")
+    rule = msgspec.structs.replace(
+        claude.rule,
+        params={"a": {"b": 1}, "c": {"b": 1, "d": {}}},
+        headers={"x-beta": "one, two", "x-other": "one", "x-third": "two,three"},
+        keep_switch=Switch({"b": 1}, {"x-beta": "one"}),
+        drop_switch=None,
+    )
+    target = msgspec.structs.replace(claude, rule=rule)
+    found = lacking(target, ["b", "one"])
+    assert {"c": {"d": {}}} == found.rule.params
+    assert {"x-beta": "two", "x-third": "two,three"} == found.rule.headers
+    assert (Switch(), None) == (found.rule.keep_switch, found.rule.drop_switch)
+    assert target == lacking(target, ["four"])
+    chat = book.target("deepseek", "deepseek-v4-pro", on="2026-11-01")
+    assert [False, True] == [lacking(chat, [name]).endpoint.stream_usage for name in ("stream_options", "b")]
 
 
 def test_values_of_headers_and_members_of_messages_are_found_in_refusals() -> None:
@@ -176,9 +255,8 @@ def test_values_of_headers_and_members_of_messages_are_found_in_refusals() -> No
 
 def test_a_second_refusal_is_not_repaired(log: Path) -> None:
     """The program's own request goes once, whatever its provider makes of it; the refusal is the provider's own."""
-    refused = b'{"error": {"message": "stream_options"}}'
     again = b'{"error": {"message": "reasoning_content is missing in assistant message at index 1", "n": 2}}'
-    provider = Provider(streams(), says(400, refused), says(400, again))
+    provider = Provider(streams(), says(400, ODD), says(400, again))
     with thinkback.http_client(log, transport=provider) as client:
         ask(client)
         answer = b"".join(ANSWER).decode()
@@ -300,11 +378,13 @@ def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path, large: int, monk
     worked on beside the event loop, but for the pieces of their responses.
     """
     provider = Provider(streams(ANSWER[0], None), streams())
-    step, on_loop = transports._stepped, []
+    step = transports._stepped
+    on_loop: list[Any] = []
+    beside: list[Any] = []
 
     def stepped(go_on: Any, given: Any) -> Any:
-        if threading.current_thread() is threading.main_thread():
-            on_loop.append(bool(given) and isinstance(given, bytes))
+        here = threading.current_thread() is threading.main_thread()
+        (on_loop if here else beside).append(given)
         return step(go_on, given)
 
     monkeypatch.setattr(transports, "_stepped", stepped)
@@ -327,7 +407,9 @@ def test_cancelled_tasks_and_many_tasks_are_recorded(log: Path, large: int, monk
             return (await client.post(URL, content=question("Other?"), headers=HEADERS)).read()
 
     assert CHUNKS == asyncio.run(run())
-    assert (large == 0) is all(on_loop)
+    assert (large == 0) is all(given is None or (given and isinstance(given, bytes)) for given in on_loop)
+    begun = 2 if large == 0 else 0
+    assert (begun, True) == (sum(given is None for given in beside), None in on_loop)
     cut, whole = recorded(log)
     assert ["request", "response", "reasoning", "turn_ended"] == cut[-4:]
     assert "assistant" in whole

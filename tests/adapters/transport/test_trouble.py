@@ -22,6 +22,7 @@ from tests.adapters.transport.provider import HEADERS, SSE, URL, WHOLE, Body, Pr
 from tests.proxy.playbook import ANSWER, chunk
 from thinkback import stores
 from thinkback.adapters.transport import journal as journals
+from thinkback.adapters.transport import transports
 from thinkback.adapters.transport.journal import Journal
 from thinkback.errors import IdTakenError, NotFoundError, StoreError
 from thinkback.proxy.events import Unavailable
@@ -328,6 +329,48 @@ def test_the_programs_own_threads_are_left_alone(log: Path) -> None:
     assert b"".join(ANSWER) == asyncio.run(run())
 
 
+def test_streams_go_on_while_another_log_is_waited_for(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By as many requests as there are threads for it; those of large requests, and new ones, on other logs."""
+    slow, go_on, answer = str(tmp_path / "slow.db"), threading.Event(), Journal.answer
+    monkeypatch.setattr(transports, "LARGE", 0)
+
+    async def run() -> bytes:
+        loop, waits = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+        def answered(journal: Journal, question: Any) -> Any:
+            if journal.shown == slow:
+                loop.call_soon_threadsafe(waits.release)
+                go_on.wait(10)
+            return answer(journal, question)
+
+        monkeypatch.setattr(Journal, "answer", answered)
+        async with (
+            thinkback.async_http_client(slow, transport=Provider(streams())) as other,
+            thinkback.async_http_client(log, transport=Provider(streams())) as client,
+            client.stream("POST", URL, content=question(), headers=HEADERS) as response,
+        ):
+            pieces = response.aiter_bytes()
+            read = await anext(pieces)
+
+            async def rest() -> bytes:
+                later = await client.post(URL, content=question("Other?", "42.", "And?"), headers=HEADERS)
+                return b"".join([read, *[piece async for piece in pieces], later.read()])
+
+            said = [question(f"Why {number}?", "42.", "And?") for number in range(8)]
+            tasks = [asyncio.create_task(other.post(URL, content=each, headers=HEADERS)) for each in said]
+            try:
+                for _ in tasks:
+                    await waits.acquire()
+                return await asyncio.wait_for(rest(), 5)
+            finally:
+                go_on.set()
+                await asyncio.gather(*tasks)
+
+    assert b"".join(ANSWER) * 2 == asyncio.run(run())
+
+
 def in_child(work: Callable[[], object]) -> str:
     """What a forked process says of ``work``."""
     reading, writing = os.pipe()
@@ -354,6 +397,26 @@ def test_a_store_that_the_parent_opened_is_not_used_in_a_forked_process(log: Pat
             assert "opened before this process was forked" in in_child(work)
         assert store.log is journal._log().store
         journal.close()
+
+
+def test_a_forked_process_leaves_the_responses_of_its_parent_alone(log: Path) -> None:
+    """One that it closes is neither recorded nor hung up there; the parent reads on."""
+    body = Watched(ANSWER)
+    provider = Provider(lambda: httpx2.Response(200, headers=SSE, stream=body))
+    with (
+        thinkback.http_client(log, transport=provider) as client,
+        client.stream("POST", URL, content=question(), headers=HEADERS) as response,
+    ):
+        pieces = response.iter_bytes()
+        read = next(pieces)
+
+        def close() -> None:
+            response.close()
+            assert not body.is_closed, "it was hung up"
+
+        assert "used" == in_child(close)
+        assert b"".join(ANSWER) == read + b"".join(pieces)
+    assert (1, 1, 1) == tuple(kinds(log).count(each) for each in ("response", "assistant", "turn_ended"))
 
 
 def test_a_log_that_is_slow_to_open_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def responses() -> Responses:
 
 
 class Claim:
-    """Who records one response: the first to say that it is over."""
+    """Who records one response: the first to say that it is over, in the process that it began in."""
 
     def __init__(self) -> None:
         self._taken, self._responses = threading.Lock(), _of_process
@@ -67,7 +67,9 @@ class Claim:
             self._responses.drop(response)
 
     def take(self, response: Unfinished) -> bool:
-        """It is over; ``True`` for the first to say so."""
+        """It is over; whether the caller is to record it, and to close what it came by."""
+        if self._responses is not _of_process:  # both are the parent's
+            return False
         self._responses.open.pop(id(response), None)
         return self._taken.acquire(blocking=False)
 

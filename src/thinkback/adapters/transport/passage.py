@@ -30,6 +30,7 @@ from thinkback.model.target import Settings, Target, merge_headers
 from thinkback.proxy import events
 from thinkback.proxy.exchange import Exchange
 from thinkback.proxy.headers import HOP_BY_HOP, passed_on
+from thinkback.proxy.planning import Place, Refusals, place_of
 from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Client, Received
 from thinkback.rules import Rulebook
@@ -50,6 +51,7 @@ _OURS: Mapping[str, object] = {"compaction.auto": False}
 _REFUSED = (400, 422)
 # About the bytes of the provider's connection, which are unpacked here.
 _BODILY = HOP_BY_HOP | {"content-encoding"}
+_AS_IT_IS = "it went as the program wrote it"
 
 
 class Do(NamedTuple):
@@ -146,6 +148,7 @@ class Office:
         self._layers = Layers().replace("user", {**_OURS, **settings})
         self._effective: dict[str, Settings] = {}
         self._keyring = Keyring()
+        self.refusals = Refusals()
         wanted = self._layers.effective({})
         self.spans = _spans(content=wanted.telemetry_content) if wanted.telemetry_spans else None
 
@@ -216,10 +219,14 @@ class Passage:
         self._log_error: StoreError | None = None
         self._stored = 0
         self._told: telling.Why | None = None
-        # What went out last; why the program's own goes out in its place, and how many went before that.
+        # What went out last, and how many went before this exchange. What is not added because the provider refused it
+        # by name, and what of that it refused in this request; why the program's own goes out in place of ours.
         self._out = request
-        self._as_written = ""
         self._before = 0
+        self._place: Place = ()
+        self._lacks: list[str] = []
+        self._refused: list[str] = []
+        self._as_written = ""
         self.answered_at = 0.0
 
     # -- the flow --------------------------------------------------------------------------------------------------
@@ -278,8 +285,13 @@ class Passage:
                 case events.Start() if self._is_own and not self._is_fine(command.status):
                     yield from self._failed(command)
                     return
+                case events.Send() if names := self._refused_before():
+                    self._as_written = f"the provider refused {names[0]} in the last hour, so that {_AS_IT_IS}"
+                    yield from self._answered()
+                    return
                 case events.Start(status=status, headers=headers):
                     self._headers = headers
+                    self._remember()
                     self._tell(self._why())
                     yield from self._given(self._begin(status, headers))
                     command = self._on(_DONE)
@@ -300,6 +312,12 @@ class Passage:
         if office.route is None:
             target = office.target(api, api.model or _model(self._body), sender)
             self._route = office.own_route(api, target, sender)
+            self._place = place_of(self._route)
+            self._lacks = sorted({*office.refusals.names(self._place, now()), *self._refused} - {""})
+            if self._lacks:
+                from thinkback.adapters.transport.refusals import lacking
+
+                self._route = office.own_route(api, lacking(target, self._lacks), sender)
             account, known = target.account, target.account_known
             origin = Origin(api.front, target.base_url, target.model, account=account, account_known=known)
         beginning = None
@@ -315,8 +333,13 @@ class Passage:
             verbatim=self._is_own,
             as_written=self._as_written,
         )
-        rests = office.journal.rests
-        return Exchange(received, None, MOST, now(), random.random(), degraded=False, rests=rests, retries=0)
+        return Exchange(
+            *(received, None, MOST, now(), random.random()),
+            degraded=False,
+            rests=office.journal.rests,
+            retries=0,
+            refusals=office.refusals,
+        )
 
     def _on(self, event: events.Event) -> events.Command | None:
         try:
@@ -516,14 +539,39 @@ class Passage:
         if self._head is None:
             raise _Bypassed(_words(said))
         if named := self._named_of_ours():
-            self._as_written = f"the provider refused {named}, which was added, so that it went as the program wrote it"
-            self._before = self._exchange.report().attempts
-            journal = self._office.journal
-            yield Do(lambda: journal.settle_held(self._attempt), stores=True)
-            yield from self._answered()
+            yield from self._again(named)
             return
         yield self._begin(start.status, start.headers)
         yield from self._rest()
+
+    def _again(self, named: str) -> Flow:
+        """Once more without ``named``, and where that is not to be had, or was not enough, as the program wrote it."""
+        from thinkback.adapters.transport.refusals import lacking
+
+        target = self._route.target
+        if self._refused or lacking(target, [named]) == target:
+            self._as_written = f"the provider refused {named}, which was added, so that {_AS_IT_IS}"
+        self._refused.append(named)
+        self._before += self._exchange.report().attempts
+        journal = self._office.journal
+        yield Do(lambda: journal.settle_held(self._attempt), stores=True)
+        yield from self._answered()
+
+    def _remember(self) -> None:
+        """The provider answered: for a while it is not sent again what it refused before. What made the whole request
+        go as it was may be about this conversation, and is remembered for that alone.
+        """
+        for at, name in enumerate(self._refused, 1):
+            alone = bool(self._as_written) and at == len(self._refused)
+            place = (*self._place, self._exchange.session) if alone else self._place
+            self._office.refusals.add(place, now(), name)
+
+    def _refused_before(self) -> list[str]:
+        """What made an earlier request of this conversation go as it was; nothing once some of this one is stored."""
+        session = self._exchange.session
+        if not session or self._as_written or self._stored or not self._is_own:
+            return []
+        return self._office.refusals.names((*self._place, session), now())
 
     def _named_of_ours(self) -> str:
         """What of a refusal's words is a name that we added to the program's request; nothing of it is recorded yet."""
@@ -585,15 +633,19 @@ class Passage:
         is_recorded = self._stored > 0 and not report.degraded
         return telling.Why(
             recorded=is_recorded,
-            reason=self._as_written if is_recorded else _reason(report),
+            reason=(self._as_written or self._without()) if is_recorded else _reason(report),
             session=report.session,
             response=report.response,
             model=report.upstream or report.model,
             sent=report.attempts,
             reattached=report.reattach,
             left_out=headers.get("thinkback-left-out", ""),
-            plan=self._plan,
+            plan=self._plan if not self._as_written else None,
         )
+
+    def _without(self) -> str:
+        """What is not added here since the provider refused it."""
+        return f"without {', '.join(self._lacks)}, which the provider refused" if self._lacks else ""
 
 
 def _reason(report: Report) -> str:

@@ -1,4 +1,5 @@
-"""Whether a provider refuses what was added to a program's request: its words name a field or a value of ours. Pure.
+"""Whether a provider refuses what was added to a program's request: its words name a field or a value of ours; and the
+place without it. Pure.
 
 Must not: take a word of everyday speech for the name of a field.
 """
@@ -6,10 +7,14 @@ Must not: take a word of everyday speech for the name of a field.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, TypeAlias
 
 import msgspec
+
+from thinkback.model.rule import Switch
+from thinkback.model.target import Target
+from thinkback.wire.registry import front
 
 _Headers: TypeAlias = list[tuple[bytes, bytes]]
 _UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
@@ -33,6 +38,44 @@ def named_in(names: Set[str], refusal: bytes) -> str:
     except _UNREADABLE:
         texts = [refusal.decode("utf-8", "replace")]
     return next((name for name in sorted(names) if any(_is_named(name, text) for text in texts)), "")
+
+
+def lacking(target: Target, names: Iterable[str]) -> Target:
+    """``target`` whose data add none of ``names`` to a request; what else adds them stays."""
+    for name in names:
+        endpoint, rule = target.endpoint, target.rule
+        counts = endpoint.stream_usage and name not in front(endpoint.dialect).usage.split(".")
+        switches = {each: _switch(getattr(rule, each), name) for each in ("keep_switch", "drop_switch")}
+        rest = {"params": _bare(rule.params, name), "headers": _bare_headers(rule.headers, name)}
+        target = msgspec.structs.replace(
+            target,
+            endpoint=msgspec.structs.replace(endpoint, stream_usage=counts, params=_bare(endpoint.params, name)),
+            rule=msgspec.structs.replace(rule, **rest, **switches),
+        )
+    return target
+
+
+def _switch(given: Switch | None, name: str) -> Switch | None:
+    if given is None:
+        return None
+    params, headers = _bare(given.params, name), _bare_headers(given.headers, name)
+    return msgspec.structs.replace(given, params=params, headers=headers)
+
+
+def _bare(params: dict[str, Any], name: str) -> dict[str, Any]:
+    """``params`` without members of that name, and without tables that had nothing else."""
+    bare = {key: _bare(held, name) if isinstance(held, dict) else held for key, held in params.items() if key != name}
+    return {key: held for key, held in bare.items() if held != {} or params[key] == {}}
+
+
+def _bare_headers(headers: dict[str, str], value: str) -> dict[str, str]:
+    """``headers`` without that value, which may stand among others."""
+    return {key: kept for key, said in headers.items() if (kept := _without(said, value))}
+
+
+def _without(said: str, value: str) -> str:
+    words = list(map(str.strip, said.split(",")))
+    return ",".join(word for word in words if word != value) if value in words else said
 
 
 def _is_named(name: str, text: str) -> bool:

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 class Why(msgspec.Struct, frozen=True):
     """What became of a request.
 
-    ``recorded`` says whether it is in the log, in ``session`` as ``response``; ``reason`` why it is not, or why it went
-    as the program wrote it, with nothing of ours in it. ``sent`` counts requests that went out for it, ``repaired``
-    whether an earlier one was refused for its reasoning, or for a field that was added. ``reattached`` is what is known
-    of earlier answers (as the gateway's header says it); ``left_out`` names what the program asked for and the place
-    does not take.
+    ``recorded`` says whether it is in the log, in ``session`` as ``response``; ``reason`` why it is not, why it went as
+    the program wrote it, with nothing of ours in it, or what it went without since the provider refused it. ``sent``
+    counts requests that went out for it, ``repaired`` whether an earlier one was refused for its reasoning, or for a
+    field that was added. ``reattached`` is what is known of earlier answers (as the gateway's header says it);
+    ``left_out`` names what the program asked for and the place does not take. Both are empty, and ``plan`` is none,
+    where a request went as the program wrote it.
     """
 
     recorded: bool
@@ -55,8 +56,8 @@ class Why(msgspec.Struct, frozen=True):
         if not self.recorded:
             return f"not recorded: {self.reason}"
         lines = [f"{self.model}, recorded in session {self.session}"]
-        first = self.reason or "the provider refused its reasoning first"
-        lines += [f"sent {self.sent} times: {first}"] if self.repaired else []
+        reason = self.reason or ("the provider refused its reasoning first" if self.repaired else "")
+        lines += [f"sent {self.sent} times: {reason}" if self.repaired else reason] if reason else []
         lines += [f"earlier answers: {self.reattached}"] if self.reattached else []
         lines += [f"left out: {self.left_out}"] if self.left_out else []
         for made in self.decisions:

@@ -324,14 +324,15 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         _checked(inner, httpx2.AsyncBaseTransport, (AsyncTransport,), hint)
         self._inner = inner
         self._options = _Options(log, endpoint, route, settings, strict, durability, on_log_error)
+        self._waiting = _Threads(8, "thinkback-log")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response to ``request``."""
-        await _record_dropped()
+        await _record_dropped(self._waiting)
         passage = self._options.passage(request)
         if passage is None:
             return await self._inner.handle_async_request(request)
-        performer = _AsyncPerformer(self._inner, passage.run(), len(request.content))
+        performer = _AsyncPerformer(self._inner, passage.run(), len(request.content), self._waiting)
         first = await performer.next()
         if isinstance(first, Untouched):
             return await self._inner.handle_async_request(first.request)
@@ -342,16 +343,19 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Let go of the log, and close ``inner``."""
-        await _record_dropped()
-        await _in_thread(self._options.office.journal.close)
+        await _record_dropped(self._waiting)
+        await self._waiting.run(self._options.office.journal.close)
         await self._inner.aclose()
 
 
 class _AsyncPerformer:
-    """Performs a flow in a task, for a request of ``size`` bytes; what waits for the log does so on a thread."""
+    """Performs a flow in a task, for a request of ``size`` bytes; what waits for the log does so on a thread of
+    ``waiting``.
+    """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow, size: int) -> None:
-        self._inner, self._flow, self._size = inner, flow, size
+    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow, size: int, waiting: _Threads) -> None:
+        self._inner, self._flow, self._size, self._waiting = inner, flow, size, waiting
+        self._comes = False
         self._response: httpx2.Response | None = None
         self._pieces: AsyncIterator[bytes]
         self.claim = dropped.Claim()
@@ -360,7 +364,8 @@ class _AsyncPerformer:
     async def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
         try:
-            need = await self._step(self._flow.send, None)
+            # behind a piece of a response the flow only says what it has found out already
+            need = _stepped(self._flow.send, None) if self._comes else await self._step(self._flow.send, None)
             while need is not None and not isinstance(need, Begin | Out | Untouched):
                 try:
                     found = await self._perform(need)
@@ -399,7 +404,7 @@ class _AsyncPerformer:
         try:
             await self._hang_up()
         finally:  # in one piece: who ends a loop cancels its tasks
-            await to_the_end(_in_thread(partial(_leave, self._flow, _without_connection)))
+            await to_the_end(self._waiting.run(partial(_leave, self._flow, _without_connection)))
 
     async def _step(self, go_on: Callable[[Any], Need | Given], given: Any) -> Need | Given | None:
         """What the flow wants next; ``None`` at its end. A piece of a body is quickly looked at; else the loop would
@@ -407,17 +412,19 @@ class _AsyncPerformer:
         """
         if self._size < LARGE or (given and isinstance(given, bytes)):
             return _stepped(go_on, given)
-        return await to_the_end(_in_thread(partial(copy_context().run, _stepped, go_on, given)))
+        return await to_the_end(_working.run(partial(copy_context().run, _stepped, go_on, given)))
 
     async def _perform(self, need: Need) -> Any:
         match need:
             case Pull():
                 piece = await anext(self._pieces, b"")
+                self._comes = bool(piece)
                 if not piece:
                     await self._hang_up()
                 return piece
             case Do(work=work, stores=stores):
-                return await (to_the_end(_in_thread(work)) if stores else _in_thread(work))
+                done = self._waiting.run(work)
+                return await (to_the_end(done) if stores else done)
             case Post(request=request):
                 await self._hang_up()
                 self._response = await self._inner.handle_async_request(request)
@@ -442,30 +449,32 @@ def _stepped(go_on: Callable[[Any], Need | Given], given: Any) -> Need | Given |
 
 
 class _Threads:
-    """Those of this process that wait for logs: a program's own work may fill the default ones of its loops."""
+    """Some threads, in each process its own. A program's own work may fill the default ones of its loops, and what
+    waits for one log must not keep out requests of another.
+    """
 
-    def __init__(self) -> None:
-        self.renew()
+    def __init__(self, most: int, name: str) -> None:
+        self._most, self._name = most, name
+        self._made: tuple[int, ThreadPoolExecutor] | None = None
 
-    def renew(self) -> None:
-        """Begin anew, in a forked process, where those of its parent are not."""
-        self.executor = ThreadPoolExecutor(8, thread_name_prefix="thinkback-log")
-
-
-_threads = _Threads()
-os.register_at_fork(after_in_child=_threads.renew)
-
-
-def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
-    return asyncio.get_running_loop().run_in_executor(_threads.executor, work)
+    def run(self, work: Callable[[], Any]) -> Awaitable[Any]:
+        """What ``work`` gives."""
+        made, process = self._made, os.getpid()
+        if made is None or made[0] != process:
+            made = self._made = process, ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
+        return asyncio.get_running_loop().run_in_executor(made[1], work)
 
 
-async def _record_dropped() -> None:
+_working = _Threads(4, "thinkback-work")
+"""Those that look at large requests, and never wait."""
+
+
+async def _record_dropped(threads: _Threads) -> None:
     """Record the responses that were dropped, but for those of other event loops that are not closed."""
     mine, loop = dropped.responses(), asyncio.get_running_loop()
     for response in mine.take():
         if not isinstance(response, _AsyncPerformer) or response.loop.is_closed():
-            await to_the_end(_in_thread(response.record))
+            await to_the_end(threads.run(response.record))
         elif response.loop is loop:
             with suppress(Exception):  # of a connection that nobody wants
                 await response.leave()

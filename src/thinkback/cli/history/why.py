@@ -138,8 +138,6 @@ def print_plan(session: str, which: str, plan: Plan, *, is_next: bool = False) -
     messages = terminal.plural(len(plan.messages), "message")
     terminal.out(pen(f"session {session}, {which}: {target.endpoint.id} {target.model}, {messages}", "bold"))
     terminal.out(terminal.wrap(opening(plan, is_next=is_next)))
-    if as_written := plan.remarks.get("as_written"):
-        terminal.out(pen(terminal.wrap(f"none of that was in effect: {terminal.clean(as_written)}"), "yellow"))
     terminal.out()
     for line in target_lines(target):
         terminal.out(pen(line, "dim"))
