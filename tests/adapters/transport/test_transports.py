@@ -44,6 +44,15 @@ CHUNKS = b"".join(ANSWER)
 REFUSED = json.dumps({"error": {"message": "no such thing", "type": "odd", "of its own": [1]}}, indent=3).encode()
 ODD = b'{"error": {"message": "reasoning_content?"}}'
 """A refusal that names what was added, and says nothing of it that is known."""
+MESSAGE = {
+    "type": "message",
+    "id": "m1",
+    "role": "assistant",
+    "model": "claude-opus-5-5",
+    "content": [{"type": "text", "text": "Hello."}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
 
 
 @pytest.fixture
@@ -216,6 +225,18 @@ def test_a_request_that_goes_as_its_program_wrote_it_is_told_as_that(
         requests.rebuild(commits, commits[at].hash)
     shown = Inside(log.parent, monkeypatch, capsys)("why", info.name, "--json", THINKBACK_DB=str(log))
     assert (True, False) == ("went as the program wrote it" in shown.out + shown.err, "decisions" in shown.out)
+
+
+def test_what_only_the_settings_ask_for_is_not_asked_for_where_it_was_refused(log: Path) -> None:
+    """For a while, in other conversations too."""
+    refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "summaries: not for you"}}
+    provider = Provider(says(400, json.dumps(refusal).encode()), says(200, json.dumps(MESSAGE).encode()))
+    body = {"model": "claude-opus-5-5", "max_tokens": 2000, "thinking": {"type": "adaptive"}}
+    with thinkback.http_client(log, transport=provider, settings={"reasoning.readable": True}) as client:
+        for said in ("Why?", "Other?"):
+            asked = {**body, "messages": [{"role": "user", "content": said}]}
+            assert 200 == client.post("https://api.anthropic.com/v1/messages", json=asked).status_code
+    assert ["summarized", None, None] == [sent["thinking"].get("display") for sent in provider.bodies]
 
 
 def test_a_place_without_what_it_refused_is_like_it_in_all_else() -> None:
@@ -491,16 +512,7 @@ def test_a_conversation_has_the_name_that_the_program_gives(log: Path) -> None:
 def test_route_sends_elsewhere_without_the_programs_key(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Translated there and back; the other place's key is that of the environment."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-other-place")
-    message = {
-        "type": "message",
-        "id": "m1",
-        "role": "assistant",
-        "model": "claude-opus-5-5",
-        "content": [{"type": "text", "text": "Hello."}],
-        "stop_reason": "end_turn",
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-    }
-    provider = Provider(says(200, json.dumps(message).encode()))
+    provider = Provider(says(200, json.dumps(MESSAGE).encode()))
     with thinkback.http_client(log, transport=provider, route="anthropic/claude-opus-5-5") as client:
         said = json.loads(ask(client, stream=False, url=f"{URL}?key={KEY}"))
     (sent,) = provider.asked

@@ -285,10 +285,6 @@ class Passage:
                 case events.Start() if self._is_own and not self._is_fine(command.status):
                     yield from self._failed(command)
                     return
-                case events.Send() if names := self._refused_before():
-                    self._as_written = f"the provider refused {names[0]} in the last hour, so that {_AS_IT_IS}"
-                    yield from self._answered()
-                    return
                 case events.Start(status=status, headers=headers):
                     self._headers = headers
                     self._remember()
@@ -297,6 +293,10 @@ class Passage:
                     command = self._on(_DONE)
                 case events.End():
                     yield from self._ended(command)
+                    return
+                case events.Send() if names := self._refused_before():
+                    self._as_written = f"the provider refused {names[0]} in the last hour, so that {_AS_IT_IS}"
+                    yield from self._answered()
                     return
                 case _:
                     event = yield from self._performed(command)
