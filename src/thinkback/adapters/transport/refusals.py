@@ -44,7 +44,7 @@ def lacking(target: Target, names: Iterable[str]) -> Target:
     """``target`` whose data add none of ``names`` to a request; what else adds them stays."""
     for name in names:
         endpoint, rule = target.endpoint, target.rule
-        counts = endpoint.stream_usage and name not in front(endpoint.dialect).usage.split(".")
+        counts = endpoint.stream_usage and name not in front(endpoint.dialect).body.usage.split(".")
         switches = {each: _switch(getattr(rule, each), name) for each in ("keep_switch", "drop_switch")}
         rest = {"params": _bare(rule.params, name), "headers": _bare_headers(rule.headers, name)}
         target = msgspec.structs.replace(
