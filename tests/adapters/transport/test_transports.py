@@ -155,8 +155,8 @@ def test_a_refusal_is_the_providers_own_and_asked_for_once(log: Path, status: in
 
 
 def test_a_field_that_a_provider_refuses_by_name_is_left_out_for_a_while(log: Path) -> None:
-    """At once, in a request that is recorded as one with the first, and in later ones, which have all else that is to be
-    added; the log says what was sent. A refusal of what was not added is the program's.
+    """At once, in a request that is recorded as one with the first, and in later ones, which have all else that is to
+    be added; the log says what was sent. A refusal of what was not added is the program's.
     """
     refused = b'{"error": {"message": "no such field", "param": "stream_options"}}'
     provider = Provider(says(400, refused), streams(), streams(), says(400, refused))
