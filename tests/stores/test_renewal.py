@@ -33,6 +33,9 @@ SETS = sets.names()
 COMING = r"is being brought to format \d, which takes about 1 s; earlier versions"
 
 
+Told = list[tuple[int, int, str]]
+
+
 class State(NamedTuple):
     """What a reader sees."""
 
@@ -78,11 +81,14 @@ def test_looking_leaves_the_format_as_it_is(old: Path) -> None:
 
 def test_the_first_write_says_so_and_changes_no_commit(old: Path) -> None:
     """What a reader sees is the same before and after; a session that is written to is counted for good."""
-    with closing(open_store(old)) as store:
+    told: Told = []
+    with closing(open_store(old, progress=lambda *each: told.append(each))) as store:
         before = state(store)
+        assert [] == told
         id = next(iter(before.histories))
         with pytest.warns(UserWarning, match=COMING):
             store.write_settings(id, {"reasoning.effort": "low"})
+        assert [(done, 8, "steps") for done in (*range(9), 8)] == told
         assert before == state(store)
         put(store, id, user_step("more"))
         assert before.summaries == store.summaries()  # the message is not its first, nor its last
@@ -160,6 +166,27 @@ def test_a_disk_without_room_leaves_the_log_as_it_is(old: Path, monkeypatch: pyt
 
 
 @pytest.mark.filterwarnings("ignore:the log:UserWarning")
+def test_what_progress_raises_leaves_the_log_as_it_is(old: Path) -> None:
+    """The exception comes out, and the next write tries again."""
+    told: Told = []
+
+    def stop(done: int, of: int, unit: str) -> None:
+        told.append((done, of, unit))
+        if 3 == len(told):
+            raise ValueError("enough")
+
+    with closing(open_store(old, progress=stop)) as store:
+        id = store.list_sessions()[0].id
+        with pytest.raises(ValueError, match="enough"):
+            store.write_settings(id, {})
+        assert [(2, 8, "steps"), (2, 2, "steps")] == told[2:]
+        assert OLD == version(old)
+        store.write_settings(id, {})
+        assert (8, 8, "steps") == told[-1]
+    assert len(migrations.NEWEST.names) == version(old)
+
+
+@pytest.mark.filterwarnings("ignore:the log:UserWarning")
 def test_a_program_of_the_older_version_that_runs_is_refused(old: Path) -> None:
     """Its append fails with the reason; nothing of it is stored. One that opens the log is refused by its format."""
     with closing(open_store(old)) as store, closing(connect(str(old))) as other:
@@ -199,7 +226,9 @@ def old_database(request: pytest.FixtureRequest, postgres: Server, tmp_path: Pat
 
 def test_a_database_is_read_as_it_is_until_somebody_writes(old_database: str) -> None:
     """As with a file; the sessions of other tenants are as they were."""
-    with closing(open_store(old_database, tenant=sets.LIBRARY)) as store, psycopg.connect(old_database) as db:
+    told: Told = []
+    opened = open_store(old_database, tenant=sets.LIBRARY, progress=lambda *each: told.append(each))
+    with closing(opened) as store, psycopg.connect(old_database) as db:
         db.autocommit = True
         before = state(store)
         assert len(before.histories) > 5
@@ -207,6 +236,7 @@ def test_a_database_is_read_as_it_is_until_somebody_writes(old_database: str) ->
         assert (2,) == db.execute("SELECT max(version) FROM thinkback.migrations").fetchone()
         with pytest.warns(UserWarning, match=COMING):
             put(store, next(iter(before.histories)), user_step("more"))
+        assert [(done, 10, "steps") for done in (*range(11), 10)] == told
         assert (3,) == db.execute("SELECT max(version) FROM thinkback.migrations").fetchone()
         assert before.summaries == store.summaries()
         assert [] == list(store.fsck())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from thinkback.cli import complete, terminal
+from thinkback.cli.progress import upgrade_line
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.session.destination import Destination, open_at
 from thinkback.wire.registry import PACKAGES
@@ -212,7 +213,8 @@ def is_log_there(path: str) -> bool:
     return "://" in path or os.path.exists(path)
 
 
-def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | None = None) -> SessionStore:
+@contextmanager
+def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | None = None) -> Iterator[SessionStore]:
     """The log at ``path``, made if it is not there; of an address, that of the tenant in ``THINKBACK_TENANT``.
 
     ``asks``: models will be asked, so that the usage log is kept. ``settings`` stand in place of the user's file.
@@ -223,7 +225,11 @@ def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | 
     config.make_place(path)
     usage_log = config.usage_file() if asks else None
     tenant = os.environ.get("THINKBACK_TENANT") or "default"
-    return thinkback.open(path, tenant=tenant, usage_log=usage_log, settings=settings)
+    with (
+        upgrade_line() as progress,
+        thinkback.open(path, tenant=tenant, usage_log=usage_log, settings=settings, progress=progress) as store,
+    ):
+        yield store
 
 
 @contextmanager

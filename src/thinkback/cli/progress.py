@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from thinkback.cli import terminal
@@ -25,7 +26,7 @@ _UNITS = ((3_600, "h"), (60, "min"), (1, "s"))
 @contextmanager
 def progress_line(what: str) -> Iterator[Progress | None]:
     """A function that shows how far ``what`` has come; none where nobody looks."""
-    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+    if not _is_watched():
         yield None
         return
     line = Line(what, sys.stderr, time.monotonic)
@@ -35,8 +36,54 @@ def progress_line(what: str) -> Iterator[Progress | None]:
         line.clear()
 
 
+@contextmanager
+def upgrade_line() -> Iterator[Progress | None]:
+    """A function that shows how far a log's upgrade has come, which may begin at some time while the block runs.
+
+    The line begins with the report of nothing done, and goes once nothing is left to do. One step may take nearly all
+    the time: meanwhile the line counts seconds by itself.
+    """
+    if not _is_watched():
+        yield None
+        return
+    lines: list[Line] = []
+    with ExitStack() as shown:
+
+        def tell(done: int, total: int, unit: str) -> None:
+            if done == total:
+                shown.close()
+                return
+            if not done:
+                lines[:] = [shown.enter_context(_ticking(Line("upgrading the log", sys.stderr, time.monotonic)))]
+            lines[0](done, total, unit)
+
+        yield tell
+
+
+@contextmanager
+def _ticking(line: Line) -> Iterator[Line]:
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(_EVERY):
+            line.again()
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield line
+    finally:
+        over.set()
+        ticker.join()
+        line.clear()
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
 class Line:
-    """The line on ``stream``, by ``clock`` (seconds). A unit that changes is counted anew."""
+    """The line on ``stream``, by ``clock`` (seconds). A unit that changes is counted anew. Any thread may call it."""
 
     def __init__(self, what: str, stream: TextIO, clock: Callable[[], float]) -> None:
         self._what = what
@@ -46,16 +93,28 @@ class Line:
         self._began = clock()
         self._next = self._began + _FIRST
         self._shown = 0
+        self._told = 0, 0
+        self._lock = threading.Lock()
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         """So much is done, of so much (0: not known)."""
+        with self._lock:
+            self._told = done, total
+            if unit != self._unit:
+                self._unit, self._began = unit, self._clock()
+            self._draw()
+
+    def again(self) -> None:
+        """Draw what was reported last, with the time that has passed since."""
+        with self._lock:
+            self._draw()
+
+    def _draw(self) -> None:
         now = self._clock()
-        if unit != self._unit:
-            self._unit, self._began = unit, now
         if now < self._next:
             return
         self._next = now + _EVERY
-        self._write(terminal.one_line(self._text(done, total, now - self._began), terminal.width() - 1))
+        self._write(terminal.one_line(self._text(*self._told, now - self._began), terminal.width() - 1))
 
     def clear(self) -> None:
         """Take the line away."""
@@ -72,6 +131,8 @@ class Line:
             parts.append(f"{rate:,.0f}/s")
             if total:
                 parts.append(f"{_duration((total - done) / rate)} left")
+        elif seconds >= 1:
+            parts.append(f"{_duration(seconds)} so far")
         return ", ".join(parts)
 
     def _write(self, text: str) -> None:

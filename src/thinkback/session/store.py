@@ -45,15 +45,17 @@ def open(
     tenant: str = "default",
     connections: int = 8,
     usage_log: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> SessionStore:
     """Open the log at ``path`` (``":memory:"`` for none on disk), making it if it is not there.
 
     ``path`` may be a ``postgresql://`` address; there many tenants share a database, each with a log that no other
     sees, and at most ``connections`` are open at once. ``commit_reasoning=False`` keeps readable reasoning out of the
     log. ``rules`` (file name to TOML text) and ``settings`` replace the user's own files. ``usage_log`` is a file that
-    gets a JSON line for each request (docs/usage.md). Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
+    gets a JSON line for each request (docs/usage.md). ``progress`` counts the steps of upgrading a log of an older
+    format, which the first write does. Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
     """
-    log = open_store(path, durability, tenant, connections)
+    log = open_store(path, durability, tenant, connections, progress)
     store = SessionStore(log, commit_reasoning, rules, settings, tenant, usage_log)
     place = os.fspath(path)
     store.place = "" if place == ":memory:" else place

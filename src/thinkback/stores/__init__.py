@@ -9,6 +9,7 @@ from thinkback.errors import StoreError, install_hint
 from thinkback.log.protocol import Durability as Durability
 
 if TYPE_CHECKING:
+    from thinkback.log.progress import Progress
     from thinkback.log.protocol import Store
 
 SERVER = ("postgresql://", "postgres://")
@@ -16,17 +17,22 @@ SERVER = ("postgresql://", "postgres://")
 
 
 def open_store(
-    path: str | os.PathLike[str], durability: Durability = "full", tenant: str = "default", connections: int = 8
+    path: str | os.PathLike[str],
+    durability: Durability = "full",
+    tenant: str = "default",
+    connections: int = 8,
+    progress: Progress | None = None,
 ) -> Store:
     """The store at ``path``, made if it is not there; ``":memory:"`` is one that ends with the process.
 
     ``durability="full"``: what ``append`` returned for survives a power cut. ``"normal"``: it survives a crash of
     the process, and a power cut may take the last appends, never a part of one. ``tenant`` and ``connections`` (at
-    most so many) are for ``postgresql://``, where many share a database; a file is one tenant. Raises ``StoreError``.
+    most so many) are for ``postgresql://``, where many share a database; a file is one tenant. ``progress`` counts
+    the steps by which a log of an older format is upgraded, before the first write to it. Raises ``StoreError``.
     """
     place = os.fspath(path)
     if place.startswith(SERVER):
-        return _on_server(place, durability, tenant, connections)
+        return _on_server(place, durability, tenant, connections, progress)
     if tenant != "default":
         raise StoreError(
             f"the log {place} is a file, and a file is one tenant",
@@ -35,10 +41,10 @@ def open_store(
         )
     from thinkback.stores.sqlite import open_sqlite
 
-    return open_sqlite(place, durability)
+    return open_sqlite(place, durability, progress=progress)
 
 
-def _on_server(url: str, durability: Durability, tenant: str, connections: int) -> Store:
+def _on_server(url: str, durability: Durability, tenant: str, connections: int, progress: Progress | None) -> Store:
     try:
         from thinkback.stores.postgres import open_postgres
     except ImportError as error:
@@ -48,4 +54,4 @@ def _on_server(url: str, durability: Durability, tenant: str, connections: int) 
             "a log in PostgreSQL needs psycopg, which is not installed",
             next_actions=(install_hint("postgres"),),
         ) from error
-    return open_postgres(url, durability, tenant, connections)
+    return open_postgres(url, durability, tenant, connections, progress=progress)

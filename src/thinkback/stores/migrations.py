@@ -12,10 +12,12 @@ import hashlib
 import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from thinkback.errors import FormatVersionError, StoreError
+from thinkback.log.progress import Meter, Progress
 from thinkback.stores.sqlite_open import Connection, transaction
 
 APPLICATION_ID = 0x7468_6B62  # "thkb": marks the file as a log of thinkback
@@ -63,8 +65,11 @@ FORMAT = len(NEWEST.names)
 """Of a file, as each step says: programs of an older one say none."""
 
 
-def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
-    """Bring the file up to ``schema``. Raises ``FormatVersionError`` when the file is newer than it."""
+def migrate(connection: Connection, path: str, schema: Schema = NEWEST, progress: Progress | None = None) -> None:
+    """Bring the file up to ``schema``. Raises ``FormatVersionError`` when the file is newer than it.
+
+    ``progress`` counts the steps of bringing an older file up; a new file reports none.
+    """
     version = _version(connection, path, schema)
     if version > len(schema.names):
         raise too_new(path, version, schema)
@@ -72,12 +77,34 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
         with transaction(connection):
             if _version(connection, path, schema) == 0:
                 for number in range(1, len(schema.names) + 1):
-                    _apply(connection, path, schema, number)
+                    _apply(connection, path, schema, number, Meter(None, 0, "steps"))
         version = _version(connection, path, schema)
-    for number in range(version + 1, len(schema.names) + 1):
-        with transaction(connection):
-            if _version(connection, path, schema) < number:  # another process may have been first
-                _apply(connection, path, schema, number)
+    numbers = range(version + 1, len(schema.names) + 1)
+    with counted(schema, numbers, progress) as meter:
+        for number in numbers:
+            with transaction(connection):
+                if _version(connection, path, schema) < number:  # another process may have been first
+                    _apply(connection, path, schema, number, meter)
+            meter.add()
+
+
+@contextmanager
+def counted(schema: Schema, numbers: Sequence[int], progress: Progress | None) -> Iterator[Meter]:
+    """Counts the steps of the migrations ``numbers``: their statements, and for each its check and its commit.
+
+    However they end, the last report leaves nothing to do.
+    """
+    steps = sum(len(list(statements(script(schema, number)))) + 2 for number in numbers)
+    meter = Meter(progress if numbers else None, steps, "steps")
+    try:
+        yield meter
+    finally:
+        meter.end()
+
+
+def script(schema: Schema, number: int) -> str:
+    """The SQL of a migration."""
+    return (schema.directory / f"{schema.names[number - 1]}.sql").read_text("utf-8")
 
 
 def version_of(connection: Connection, path: str, schema: Schema = NEWEST) -> int:
@@ -138,13 +165,14 @@ def _version(connection: Connection, path: str, schema: Schema) -> int:
     return 0
 
 
-def _apply(connection: Connection, path: str, schema: Schema, number: int) -> None:
+def _apply(connection: Connection, path: str, schema: Schema, number: int, meter: Meter) -> None:
     name = schema.names[number - 1]
     if number == 1:
         connection.execute(_RECORD)
-    for statement in statements((schema.directory / f"{name}.sql").read_text("utf-8")):
+    for statement in meter.over(statements(script(schema, number))):
         connection.execute(statement)
     broken = list(_broken(connection, schema, name))
+    meter.add()
     if broken:
         raise failed_check(path, name, broken)
     row = (number, name, checksum(schema, name))

@@ -6,6 +6,7 @@ threads and processes may read and append at once. Must not: know what a payload
 
 from __future__ import annotations
 
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Durability
 from thinkback.stores import migrations
 from thinkback.stores.sqlite_append import Appends
@@ -21,10 +22,12 @@ def open_sqlite(
     durability: Durability = "full",
     connect: Connect = connect,
     schema: migrations.Schema = migrations.NEWEST,
+    progress: Progress | None = None,
 ) -> LogStore:
     """The log in the SQLite file ``path``, made and brought to the newest format where needed, or in ``":memory:"``.
 
     ``connect`` opens connections (tests pass their own). One connection writes, readers come from a small pool.
+    ``progress`` counts the steps of bringing an older log up.
     """
-    database = SqliteDatabase(LogFile(path, durability, connect, schema))
+    database = SqliteDatabase(LogFile(path, durability, connect, schema, progress))
     return LogStore(database, Appends(database), SqliteSearch(database.file))

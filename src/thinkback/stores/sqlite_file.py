@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Durability
 from thinkback.stores import migrations
 from thinkback.stores.sqlite_open import (
@@ -40,12 +41,21 @@ MEMORY = ":memory:"
 class LogFile:
     """The file ``path``, made and brought to ``schema`` where needed; one that may only be read is left as it is.
 
-    ``":memory:"`` is no file but a log that ends with the process. ``path`` is how errors name it.
+    ``":memory:"`` is no file but a log that ends with the process. ``path`` is how errors name it. ``progress`` counts
+    the steps by which an older file is brought to ``schema``.
     """
 
-    def __init__(self, path: str, durability: Durability, connects: Connect, schema: migrations.Schema) -> None:
+    def __init__(
+        self,
+        path: str,
+        durability: Durability,
+        connects: Connect,
+        schema: migrations.Schema,
+        progress: Progress | None = None,
+    ) -> None:
         self.in_memory = path == MEMORY
         self.path, self.schema, self._connect = path, schema, connects
+        self._progress = progress
         self._idle: list[Connection] = []
         self._closed = False
         self._durability = durability
@@ -75,7 +85,7 @@ class LogFile:
             configure(self._writer, durability)
             self._is_old = self._stands_as_it_is()
             if not self._is_old:
-                migrations.migrate(self._writer, self.path, self.schema)
+                migrations.migrate(self._writer, self.path, self.schema, self._progress)
         except BaseException:
             self._writer.close()
             raise
@@ -103,7 +113,7 @@ class LogFile:
             (sessions,) = self._writer.execute("SELECT count(*) FROM sessions").fetchone()
             free = disk_usage(os.path.dirname(os.path.abspath(self._at))).free
             migrations.announce(self.path, size, sessions, free, self.schema)
-            migrations.migrate(self._writer, self.path, self.schema)
+            migrations.migrate(self._writer, self.path, self.schema, self._progress)
         self._is_old = False
 
     def _go_on_in_copy(self) -> None:

@@ -7,6 +7,7 @@ Must not: know what a payload means; need anything that a sharding PostgreSQL do
 
 from __future__ import annotations
 
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Durability
 from thinkback.stores.errors import check_text
 from thinkback.stores.migrations import Schema
@@ -25,18 +26,19 @@ def open_postgres(
     tenant: str = "default",
     connections: int = 8,
     schema: Schema = NEWEST,
+    progress: Progress | None = None,
 ) -> LogStore:
     """The log of ``tenant`` in the database at ``url``, made and brought to the newest format where needed.
 
-    ``connections`` is how many it may have open at once.
+    ``connections`` is how many it may have open at once. ``progress`` counts the steps of bringing an older log up.
     """
     check_text("tenant", tenant)
     refuse_tenant(tenant)
     pool = Pool(url, durability, connections)
     try:
-        is_old = pool.run(lambda db: open_format(db, pool.shown, schema))
+        is_old = pool.run(lambda db: open_format(db, pool.shown, schema, progress))
     except BaseException:
         pool.close()
         raise
-    log = Log(pool, tenant, schema, is_old)
+    log = Log(pool, tenant, schema, is_old, progress)
     return LogStore(log, Appends(log), PostgresSearch(log))

@@ -28,8 +28,11 @@ REMEMBERED = 4096
 class Log:
     """The log of ``tenant`` behind ``pool``, in the format ``schema``. The operations' ``Database``."""
 
-    def __init__(self, pool: Pool, tenant: str, schema: Schema, is_old: bool = False) -> None:
+    def __init__(
+        self, pool: Pool, tenant: str, schema: Schema, is_old: bool = False, progress: Progress | None = None
+    ) -> None:
         self.pool, self.tenant, self._schema, self._is_old = pool, tenant, schema, is_old
+        self._progress = progress
         self._keys: dict[str, Key] = {}
 
     def read(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -57,7 +60,7 @@ class Log:
     def renew(self) -> None:
         """Bring a log of an older format up, which is read as it stands until it is written to."""
         if self._is_old:
-            self.pool.run(lambda db: renew(db, self.pool.shown, self._schema))
+            self.pool.run(lambda db: renew(db, self.pool.shown, self._schema, self._progress))
             self._is_old = False
 
     def problems(self, progress: Progress | None = None) -> Iterator[Problem]:

@@ -12,7 +12,18 @@ from pathlib import Path
 
 from psycopg import errors
 
-from thinkback.stores.migrations import Schema, announce, checksum, failed_check, too_new, unlike
+from thinkback.log.progress import Meter, Progress
+from thinkback.stores.migrations import (
+    Schema,
+    announce,
+    checksum,
+    counted,
+    failed_check,
+    script,
+    statements,
+    too_new,
+    unlike,
+)
 from thinkback.stores.postgres.connections import Connection, transaction
 
 NEWEST = Schema(
@@ -41,7 +52,7 @@ def stands_as_it_is(db: Connection, shown: str, schema: Schema = NEWEST) -> bool
     return found < len(schema.names) and schema.reads(found)
 
 
-def migrate(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
+def migrate(db: Connection, shown: str, schema: Schema = NEWEST, progress: Progress | None = None) -> None:
     """Bring the database up to ``schema``. Raises ``FormatVersionError`` when it is newer than that."""
     found = _version(db, schema)
     if found is None:
@@ -49,28 +60,31 @@ def migrate(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
             with transaction(db):
                 db.execute(_BEGIN.format(space=schema.space))
                 for number in range(1, len(schema.names) + 1):
-                    _apply(db, shown, schema, number)
+                    _apply(db, shown, schema, number, Meter(None, 0, "steps"))
             return
         except _THERE_ALREADY:  # another process was first
             found = _version(db, schema) or 0
     if found > len(schema.names):
         raise too_new(shown, found, schema)
-    for number in range(found + 1, len(schema.names) + 1):
-        with transaction(db):
-            db.execute(f"LOCK TABLE {schema.space}.migrations IN EXCLUSIVE MODE")
-            if (_version(db, schema) or 0) < number:
-                _apply(db, shown, schema, number)
+    numbers = range(found + 1, len(schema.names) + 1)
+    with counted(schema, numbers, progress) as meter:
+        for number in numbers:
+            with transaction(db):
+                db.execute(f"LOCK TABLE {schema.space}.migrations IN EXCLUSIVE MODE")
+                if (_version(db, schema) or 0) < number:
+                    _apply(db, shown, schema, number, meter)
+            meter.add()
 
 
-def open_format(db: Connection, shown: str, schema: Schema = NEWEST) -> bool:
+def open_format(db: Connection, shown: str, schema: Schema = NEWEST, progress: Progress | None = None) -> bool:
     """Make a log where there is none, or bring it up where it cannot be read; whether it stands as it is."""
     is_old = stands_as_it_is(db, shown, schema)
     if not is_old:
-        migrate(db, shown, schema)
+        migrate(db, shown, schema, progress)
     return is_old
 
 
-def renew(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
+def renew(db: Connection, shown: str, schema: Schema = NEWEST, progress: Progress | None = None) -> None:
     """Bring a log up that is about to be written to, with word of that. The server's disk is not known."""
     if stands_as_it_is(db, shown, schema):
         row = db.execute(
@@ -78,7 +92,7 @@ def renew(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
         ).fetchone()
         size, sessions = row or (0, 0)
         announce(shown, size, sessions, None, schema)
-        migrate(db, shown, schema)
+        migrate(db, shown, schema, progress)
 
 
 def check(db: Connection, schema: Schema = NEWEST) -> Iterator[str]:
@@ -99,10 +113,12 @@ def _version(db: Connection, schema: Schema) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _apply(db: Connection, shown: str, schema: Schema, number: int) -> None:
+def _apply(db: Connection, shown: str, schema: Schema, number: int, meter: Meter) -> None:
     name = schema.names[number - 1]
-    db.execute((schema.directory / f"{name}.sql").read_bytes())
+    for statement in meter.over(statements(script(schema, number))):
+        db.execute(statement.encode())
     broken = list(_broken(db, schema, name))
+    meter.add()
     if broken:
         raise failed_check(shown, name, broken)
     row = (number, name, checksum(schema, name))
