@@ -12,29 +12,43 @@ from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import AppendRequest, Arrival, Seen, SessionInfo
+from thinkback.log.protocol import MAIN, AppendRequest, Arrival, Seen, SessionInfo
 from thinkback.log.tally import Tally, unasked
 from thinkback.log.tally import tally as tally_of_step
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.arriving import arrive, requests_of
-from thinkback.stores.branches import open_for
+from thinkback.stores.branches import NO_SETTINGS, open_for
 from thinkback.stores.database import Key, Rows
-from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
+from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
 from thinkback.stores.migrations import FORMAT
 from thinkback.stores.rows import COLUMNS, bases_of, to_rows
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_rows import PUT_TALLY, SqliteDatabase, SqliteRows, tally_of, tally_row, texts
+from thinkback.stores.sqlite_rows import (
+    ADD_SEGMENT,
+    ADD_SESSION,
+    ADD_SUMMARY,
+    PUT_BRANCH,
+    PUT_TALLY,
+    SqliteDatabase,
+    SqliteRows,
+    about_row,
+    tally_of,
+    tally_row,
+    texts,
+)
 from thinkback.stores.summaries import settle
 
-# The seventh column: whether the branch ends where a segment of its own session ends. The rest is the tally.
+# The seventh column: whether the branch ends where a segment of its own session ends. The eighth: until when the branch
+# is leased. The rest is the tally.
 _HEAD = """
 SELECT s.session, b.segment, b.position, g.base + b.position, c.hash,
        EXISTS (SELECT 1 FROM steps AS t WHERE t.session = s.session AND t.id = ?),
        g.session = s.session
        AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1),
+       (SELECT l.deadline FROM leases AS l WHERE l.session = s.session AND l.branch = b.name),
        u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last
 FROM sessions AS s
 JOIN branches AS b ON b.session = s.session AND b.name = ?
@@ -42,10 +56,6 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 LEFT JOIN summaries AS u ON u.session = s.session
 WHERE s.id = ?
-"""
-_LEASED = "SELECT deadline FROM leases WHERE session = ? AND branch = ?"
-_ADD_SEGMENT = """
-INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
 _ADD_COMMIT = f"INSERT INTO commits (segment, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits, format) VALUES (?, ?, ?, ?, ?, ?)"
@@ -59,8 +69,11 @@ WHERE segment = ? AND kind = 'request' AND response IN (SELECT value FROM json_e
 """
 _GROW = "UPDATE branches SET position = ? WHERE session = ? AND name = ?"
 _POINT = "UPDATE branches SET segment = ?, position = ? WHERE session = ? AND name = ?"
-_LAST = "SELECT last_insert_rowid()"
-_ADD_SIGHTING = "INSERT OR IGNORE INTO sightings (scope, digest, head, response) VALUES (?, ?, ?, ?)"
+# The row that was inserted last is the last commit of the step: tables without row numbers do not count.
+_ADD_SIGHTING = """
+INSERT OR IGNORE INTO sightings (scope, digest, head, response)
+VALUES (?, ?, last_insert_rowid(), last_insert_rowid() - ?)
+"""
 
 # What is wrong with one step alone; anything else concerns the whole transaction.
 _FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)
@@ -197,16 +210,16 @@ def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
 
 
 def _add_step(db: Connection, item: _Append) -> bool:
+    if item.entry is not None and _begin(db, item, item.entry):
+        return True
     found = db.execute(_HEAD, (item.step, item.branch, item.session)).fetchone()
     if found is None:
         return _without_branch(db, item) if item.entry is None else _open(db, item, item.entry)
-    session, segment, position, seq, hash, is_known, is_end, is_counted, *kept = found
+    session, segment, position, seq, hash, is_known, is_end, deadline, is_counted, *kept = found
     if is_known:
         return False
-    if item.entry is not None:
-        lease = db.execute(_LEASED, (session, item.branch)).fetchone()
-        if lease is not None and not is_due(lease[0], time.time_ns() // 1000):
-            raise leased(item.session, item.branch)
+    if item.entry is not None and deadline is not None and not is_due(deadline, time.time_ns() // 1000):
+        raise leased(item.session, item.branch)
     actual = Head((hash or b"").hex(), seq)
     if actual != item.expected:
         raise head_moved(item.session, item.expected, actual)
@@ -216,22 +229,45 @@ def _add_step(db: Connection, item: _Append) -> bool:
             db.execute(_GROW, (position + len(item.rows), session, item.branch))
         else:
             above = (segment, position) if position >= 0 else (None, None)
-            ((segment,),) = db.execute(_ADD_SEGMENT, (session, seq + 1, *above)).fetchall()
+            ((segment,),) = db.execute(ADD_SEGMENT, (session, seq + 1, *above)).fetchall()
             first = 0
             db.execute(_POINT, (segment, len(item.rows) - 1, session, item.branch))
-        db.executemany(_ADD_COMMIT, [(segment, at, *row) for at, row in enumerate(item.rows, first)])
-    if item.bases:
-        db.executemany(_ADD_BASIS, item.bases)
-    if item.sightings:
-        ((last,),) = db.execute(_LAST).fetchall()
-        db.executemany(_ADD_SIGHTING, [(scope, digest, last, last - back) for scope, digest, back in item.sightings])
-    db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows), FORMAT))
+    _insert(db, item, session, segment, first)
     if item.rows:
         if is_counted:
             _count(db, item, session, segment, tally_of(kept))
         else:
             settle(SqliteRows(db), Key("", 0, session, item.session))
     return True
+
+
+def _begin(db: Connection, item: _Append, entry: AppendRequest) -> bool:
+    """Add a session's first step together with the session, which nobody needs to look at then.
+
+    ``False``, and nothing is stored, where it is no first step, or the session's id or name is there already.
+    """
+    if entry.expected != EMPTY or entry.branch != MAIN:
+        return False
+    made = db.execute(ADD_SESSION, (entry.session, entry.name, None, entry.created, NO_SETTINGS, None, "")).fetchall()
+    if not made:
+        return False
+    session = made[0][2]
+    ((segment,),) = db.execute(ADD_SEGMENT, (session, 0, None, None)).fetchall()
+    db.execute(PUT_BRANCH, (session, MAIN, segment, len(item.rows) - 1))
+    db.execute(ADD_SUMMARY, (*tally_row(item.tally, session), *about_row(entry.about)))
+    _insert(db, item, session, segment, 0)
+    return True
+
+
+def _insert(db: Connection, item: _Append, session: int, segment: int, first: int) -> None:
+    """The commits of a step at ``first`` and the positions behind it, and what is stored beside them."""
+    if item.rows:
+        db.executemany(_ADD_COMMIT, [(segment, at, *row) for at, row in enumerate(item.rows, first)])
+    if item.bases:
+        db.executemany(_ADD_BASIS, item.bases)
+    if item.sightings:
+        db.executemany(_ADD_SIGHTING, item.sightings)
+    db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows), FORMAT))
 
 
 def _count(db: Connection, item: _Append, session: int, segment: int, kept: Tally) -> None:

@@ -59,11 +59,13 @@ CASE WHEN s.name IS NOT NULL THEN s.id ELSE (
     SELECT h.id FROM sessions AS h WHERE h.family = s.family AND h.name IS NOT NULL ORDER BY h.session LIMIT 1
 ) END
 """
-# The number is the next one, so that sessions stand in the order they were made in.
-_ADD_SESSION = """
+_NEXT = "(SELECT coalesce(max(session), 0) + 1 FROM sessions)"
+# The number is the next one, so that sessions stand in the order they were made in. No row where id or name is taken.
+# Not a SELECT with a number for both columns: beside ON CONFLICT SQLite looks through all sessions for it.
+ADD_SESSION = f"""
 INSERT INTO sessions (session, id, name, family, created, settings, branch, parent, purpose)
-SELECT n, ?, ?, coalesce(?, n), ?, ?, 'main', ?, ? FROM (SELECT coalesce(max(session), 0) + 1 AS n FROM sessions)
-RETURNING '', family, session, id
+VALUES ({_NEXT}, ?, ?, coalesce(?, {_NEXT}), ?, ?, 'main', ?, ?)
+ON CONFLICT DO NOTHING RETURNING '', family, session, id
 """
 _BRANCHES = """
 SELECT b.name, b.segment, b.position, coalesce(g.base, 0) + b.position, coalesce(c.hash, x''),
@@ -80,11 +82,11 @@ LEFT JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE b.session = ? AND b.name = ?
 """
-_PUT_BRANCH = """
+PUT_BRANCH = """
 INSERT INTO branches (session, name, segment, position) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET segment = excluded.segment, position = excluded.position
 """
-_ADD_SEGMENT = """
+ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
 # A segment and those below it, down to the one where a seq is.
@@ -227,7 +229,11 @@ WHERE session = ?
 _PUT_ABOUT = """
 UPDATE summaries SET program = ?, project = ?, directory = ?, sources = ?, cost = ? WHERE session = ?
 """
-_ADD_SUMMARY = "INSERT INTO summaries VALUES (?, 1, '', '[]', 0, 0, 0, 0, '', '', '', '[]', NULL)"
+ADD_SUMMARY = """
+INSERT INTO summaries (title, models, turns, tokens, reasoning, last, session, program, project, directory, sources,
+                       cost, counted)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+"""
 _LEASE = "SELECT owner, pid, started, boot, host, taken, deadline FROM leases WHERE session = ? AND branch = ?"
 _PUT_LEASE = """
 INSERT INTO leases (session, branch, owner, pid, started, boot, host, taken, deadline)
@@ -322,13 +328,11 @@ class SqliteRows:
     def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str, settings: str) -> Key:
         above = (None, None) if parent is None else (parent.family, parent.session)
         values = (id, name, above[0], time, settings, above[1], purpose)
-        try:
-            of = Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
-        except sqlite3.IntegrityError:
-            if self.has_id(id):
-                raise id_taken(id) from None
-            raise
-        self.db.execute(_ADD_SUMMARY, (of.session,))
+        found = self.db.execute(ADD_SESSION, values).fetchall()
+        if not found:  # whoever makes a session looks for its name first, and all others are kept out since
+            raise id_taken(id)
+        of = Key(*found[0])
+        self.db.execute(ADD_SUMMARY, (*tally_row(Tally(), of.session), *about_row(About())))
         return of
 
     def write_settings(self, of: Key, text: str) -> bool:
@@ -348,7 +352,7 @@ class SqliteRows:
         return [Branch(name, Tip(*tip), time) for name, *tip, time in rows]
 
     def put_branch(self, of: Key, branch: Branch) -> None:
-        self.db.execute(_PUT_BRANCH, (of.session, branch.name, *branch.tip.place))
+        self.db.execute(PUT_BRANCH, (of.session, branch.name, *branch.tip.place))
 
     def delete_branch(self, of: Key, name: str) -> None:
         self.db.execute("DELETE FROM branches WHERE session = ? AND name = ?", (of.session, name))
@@ -358,7 +362,7 @@ class SqliteRows:
         self.db.execute("UPDATE sessions SET branch = ? WHERE session = ?", (name, of.session))
 
     def add_segment(self, of: Key, base: int, above: CommitAddress | None) -> int:
-        row = self.db.execute(_ADD_SEGMENT, (of.session, base, *(above or (None, None)))).fetchall()[0]
+        row = self.db.execute(ADD_SEGMENT, (of.session, base, *(above or (None, None)))).fetchall()[0]
         return int(row[0])
 
     def ranges(self, within: Family, at: CommitAddress, since: int) -> list[Range]:
@@ -469,8 +473,7 @@ class SqliteRows:
         self.db.execute(PUT_TALLY, tally_row(tally, of.session))
 
     def put_about(self, of: Key, about: About) -> bool:
-        values = about.program, about.project, about.directory, texts(about.sources), about.cost, of.session
-        self.db.execute(_PUT_ABOUT, values)
+        self.db.execute(_PUT_ABOUT, (*about_row(about), of.session))
         return True
 
     def remove(self, within: Family, cut: Cut) -> None:
@@ -551,6 +554,11 @@ def tally_of(row: Sequence[Any]) -> Tally:
 def tally_row(tally: Tally, session: int) -> tuple[Any, ...]:
     """The values of ``PUT_TALLY``."""
     return tally.title, texts(tally.models), tally.turns, tally.tokens, tally.reasoning, tally.last, session
+
+
+def about_row(about: About) -> tuple[Any, ...]:
+    """What programs say of a session, as its summary has it."""
+    return about.program, about.project, about.directory, texts(about.sources), about.cost
 
 
 def texts(names: tuple[str, ...]) -> str:
