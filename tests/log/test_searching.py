@@ -14,6 +14,7 @@ from thinkback.log.seal import seal
 from thinkback.log.searching import (
     EXCERPT,
     LONGEST_WORD,
+    PREFIX,
     UNREAD,
     IndexEntry,
     Placed,
@@ -360,6 +361,24 @@ def test_phrases(text: str, expected: tuple[tuple[str, ...], ...]) -> None:
     assert expected == phrases(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sky blu", (("sky",), ("blu*",))),
+        ("sky bl", (("sky",), ("bl",))),
+        ("read_file", (("read", "file*"),)),
+        ('sky "is blue', (("sky",), ("is", "blue"))),
+        ("blue &&", (("blue",),)),
+        ("blu*", (("blu*",),)),
+        ("", ()),
+    ],
+)
+def test_the_last_word_of_a_query_may_be_a_beginning(text: str, expected: tuple[tuple[str, ...], ...]) -> None:
+    """Where it is long enough and in no quotes; nothing that is typed makes one of another word."""
+    assert expected == phrases(text, prefix=True)
+    assert not any(word.endswith(PREFIX) for phrase in phrases(text) for word in phrase)
+
+
 def test_text_without_words_is_hopeless() -> None:
     """Signs alone find nothing; no text at all finds anything."""
     assert (True, False, False) == tuple(is_hopeless(Query(text)) for text in ("&& -", " ", "a"))
@@ -372,6 +391,8 @@ def test_a_phrase_is_whole_words_side_by_side() -> None:
     assert not holds(said, phrases('"sky blue"'))
     assert not holds(said, phrases("lue"))
     assert holds(said, ())
+    assert holds(said, phrases("the blu", prefix=True))
+    assert not holds(said, phrases("lue", prefix=True))
 
 
 ENTRY = IndexEntry(5, "h", "reasoning", 100, "r", "text", MODELS, ("bash",), 40, Priority.PINNED)
@@ -437,6 +458,12 @@ def test_an_excerpt_shows_the_match(text: str, query: str, place: int) -> None:
 def test_a_match_inside_a_dense_sentence_is_seen() -> None:
     """Where no spaces are, a part of a run of letters is shown."""
     assert "蓝色" in excerpt("天" * 300 + "蓝色" + "地" * 300, phrases("蓝色"))
+
+
+def test_a_word_of_which_the_beginning_is_looked_for_is_seen() -> None:
+    """Before one that merely has it inside."""
+    shown = excerpt("fiberglass " * 40 + "A glassy lens.", phrases("glas", prefix=True))
+    assert "A glassy lens." in shown
 
 
 def test_an_excerpt_without_a_match_is_the_beginning() -> None:

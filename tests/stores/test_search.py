@@ -162,6 +162,25 @@ def test_words_and_phrases(store: Store, text: str, places: list[int]) -> None:
     assert [commits[place].hash for place in places] == found(store, text)
 
 
+def test_the_last_word_may_be_the_beginning_of_one(store: Store) -> None:
+    """Of three letters or more, outside quotes; the newest first, by the same filters as whole words."""
+    said_so = ["Why: Rayleigh scatters it", "A ray scatters", "X-ray, gray", "天空为什么是蓝色? Cafeshops"]
+    commits = filled(store, "s", [said(text) for text in said_so])
+    for text, places in (
+        ("ray", [2, 1, 0]),
+        ("RAYL", [0]),
+        ("scatters ray", [1, 0]),
+        ("ray scat", [1]),
+        ("why_rayl", [0]),
+        ('scatters "rayl"', []),
+        ("ra", []),
+        ("天空", [3]),
+        ("cafés", [3]),
+    ):
+        assert [commits[place].hash for place in places] == found(store, text, prefix=True)
+    assert [] == found(store, "ray", prefix=True, kinds=("reasoning",))
+
+
 def test_every_filter_filters(store: Store) -> None:
     """Each alone and all together."""
     commits = filled(
@@ -411,6 +430,7 @@ queries = st.builds(
     max_tokens=st.none() | st.integers(-1, 20),
     limit=st.integers(0, 5) | st.just(50),
     owners=st.none() | st.lists(st.sampled_from(["s", "t", "u"]), max_size=2).map(tuple),
+    prefix=st.booleans(),
 )
 
 

@@ -102,6 +102,7 @@ class Query(msgspec.Struct, frozen=True):
     ``since`` is inside, ``until`` is not; times are microseconds UTC. ``tokens`` are the commit's own, estimated.
     ``before`` is the ``arrival`` of the last hit of the page before. ``owners`` are ids of sessions: what they stored
     themselves, as ``Hit.session`` says; ``None`` for any.
+    ``prefix``: the last word of ``text``, of three letters or more and not in quotes, may be the beginning of one.
     """
 
     text: str = ""
@@ -117,6 +118,7 @@ class Query(msgspec.Struct, frozen=True):
     limit: int = 50
     before: int | None = None
     owners: tuple[str, ...] | None = None
+    prefix: bool = False
 
 
 class Hit(msgspec.Struct, frozen=True):

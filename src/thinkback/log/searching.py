@@ -36,6 +36,10 @@ FORM = 1
 """Of entries and words. An index that was made in another form is to be made again."""
 EXCERPT = 200
 LONGEST_WORD = 64
+PREFIX = "*"
+"""Ends the word of a phrase that may be the beginning of one. No word of a text has it."""
+SHORTEST_PREFIX = 3
+"""Letters of the shortest one: what begins with fewer is a large part of an index."""
 _CHARACTERS_PER_TOKEN = 4
 # How far into a text a match is looked for to show it.
 _LOOKED_AT = 100_000
@@ -201,12 +205,16 @@ def words(text: str) -> list[str]:
     return re.findall(_WORD, text.casefold().replace("_", " "))
 
 
-def phrases(text: str) -> Phrases:
+def phrases(text: str, *, prefix: bool = False) -> Phrases:
     """What the text of a query asks for: phrases that must all be there, a single word being one too.
 
     What stands for several words (``read_file``) is a phrase. Nothing is left of text without letters and digits.
+    ``prefix``: the last word may be the beginning of one, and ends with ``PREFIX``, unless it is short or in quotes.
     """
-    found = (tuple(words(quoted or plain)) for quoted, plain in re.findall(_PIECE, text))
+    pieces = re.findall(_PIECE, text)
+    found = [tuple(words(quoted or plain)) for quoted, plain in pieces]
+    if prefix and pieces and pieces[-1][1] and found[-1] and len(found[-1][-1]) >= SHORTEST_PREFIX:
+        found[-1] = (*found[-1][:-1], found[-1][-1] + PREFIX)
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
@@ -237,7 +245,8 @@ def joined(text: str) -> str:
 
 def holds(joined_words: str, wanted: Phrases) -> bool:
     """Whether every phrase is there."""
-    return all(f" {' '.join(phrase)} " in joined_words for phrase in wanted)
+    asked = (f" {' '.join(phrase)} " for phrase in wanted)
+    return all(each.removesuffix(f"{PREFIX} ") in joined_words for each in asked)
 
 
 def hit(session: str, entry: IndexEntry, wanted: Phrases) -> Hit:
@@ -366,10 +375,10 @@ def _match(text: str, wanted: Phrases) -> tuple[int, int]:
     """Where the first phrase that is seen in ``text`` begins and ends; (0, 0) for none."""
     plain = text.lower() if text.isascii() else text.translate(_FOLDED)
     for phrase in wanted:
-        pattern = rf"[\W_]{'*' if any(re.search(_DENSE, word) for word in phrase) else '+'}".join(
-            map(re.escape, phrase)
-        )
-        found = re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", plain) or re.search(pattern, plain)
+        between = rf"[\W_]{'*' if any(re.search(_DENSE, word) for word in phrase) else '+'}"
+        pattern = between.join(re.escape(word.removesuffix(PREFIX)) for word in phrase)
+        end = "" if phrase[-1].endswith(PREFIX) else r"(?![^\W_])"
+        found = re.search(rf"(?<![^\W_]){pattern}{end}", plain) or re.search(pattern, plain)
         if found:
             return found.span()
     return 0, 0

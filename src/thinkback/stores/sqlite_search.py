@@ -97,14 +97,14 @@ class SqliteSearch:
 
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
-        wanted = searching.phrases(query.text)
+        wanted = searching.phrases(query.text, prefix=query.prefix)
         with self._mending(), self._file.read() as db:
             return [_hit(db, match.arrival, wanted) for match in _found(db, query, wanted)]
 
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            found = _found(db, query, searching.phrases(query.text))
+            found = _found(db, query, searching.phrases(query.text, prefix=query.prefix))
             owners = dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
             labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
             models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from thinkback.log import searching
 from thinkback.log.protocol import Query
-from thinkback.log.searching import IndexEntry, Phrases
+from thinkback.log.searching import PREFIX, IndexEntry, Phrases
 from thinkback.model.commits import Priority
 
 # No word of a text begins with it.
@@ -46,12 +46,17 @@ def match_expression(
         parts.append(_any([_priority(query.priority)]))
     if labels is not None:
         parts.append(_any(_label(label) for label in labels))
-    parts += [f'"{" ".join(phrase)}"' for phrase in wanted]
+    parts += map(_phrase, wanted)
     if query.min_tokens is not None or query.max_tokens is not None:
         parts.append(_any(_size(kind, bits) for kind in query.kinds or kinds for bits in _sizes(query)))
     elif query.kinds and labels is None:
         parts.append(_any(_kind(kind) for kind in query.kinds))
     return None if "" in parts else " AND ".join(parts)
+
+
+def _phrase(phrase: tuple[str, ...]) -> str:
+    asked = " ".join(phrase)
+    return f'"{asked.removesuffix(PREFIX)}"{" *" if asked.endswith(PREFIX) else ""}'
 
 
 def _any(filters: Iterable[str]) -> str:

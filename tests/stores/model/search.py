@@ -39,7 +39,7 @@ class MemorySearch:
             reached = _reached(self._log.session(query.session)) if query.session else None
             places = dict(self._placed(0, self._next))
             self._catch_up(places)
-            wanted = searching.phrases(query.text)
+            wanted = searching.phrases(query.text, prefix=query.prefix)
             if searching.is_hopeless(query):
                 return []
             hits: list[Hit] = []

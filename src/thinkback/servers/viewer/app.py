@@ -192,7 +192,7 @@ def _said(viewer: Viewer, wanted: Wanted, is_typed: bool) -> tuple[bool, dict[st
     partly = _fill(viewer, _TYPING if is_typed else _FILLING)
     owners = viewer.listing.of(wanted) if any(wanted[1:]) else None
     hits = viewer.store.log.search.find(
-        Query(wanted.text, limit=_SAID, owners=tuple(owners) if owners is not None else None)
+        Query(wanted.text, limit=_SAID, owners=tuple(owners) if owners is not None else None, prefix=True)
     )
     found: dict[str, list[Found]] = {}
     words = _words(wanted.text)
@@ -209,7 +209,7 @@ def search(viewer: Viewer, request: Request) -> Response:
     is_typed = bool(request.query_params.get("part"))
     partly = bool(wanted) and _fill(viewer, _TYPING if is_typed else _FILLING)
     look = viewer.store.log.search
-    hits = look.find(Query(wanted, _KINDS.get(kind, ()), limit=_HITS)) if wanted else []
+    hits = look.find(Query(wanted, _KINDS.get(kind, ()), limit=_HITS, prefix=True)) if wanted else []
     where = viewer.listing.places({hit.session for hit in hits})
     words = _words(wanted)
     found = [(hit, where.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]

@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.log import searching
 from thinkback.log.protocol import Query
-from thinkback.log.searching import IndexEntry, Phrases, Placed, PriorityChange
+from thinkback.log.searching import PREFIX, IndexEntry, Phrases, Placed, PriorityChange
 from thinkback.model import canonical
 from thinkback.model.commits import Priority, decode_payload
 from thinkback.stores.database import Family
@@ -154,7 +154,7 @@ def question(of: Family | tuple[str], query: Query, wanted: Phrases) -> str:
     parts += [[_kind(kind) for kind in query.kinds]] if query.kinds else []
     asked = " & ".join(f"( {' | '.join(map(_quoted, part))} )" for part in parts)
     words = dict.fromkeys(word for phrase in wanted for word in phrase)
-    return f"{asked} & ( {_quoted(ANY)} | {' & '.join(map(_quoted, words))} )" if words else asked
+    return f"{asked} & ( {_quoted(ANY)} | {' & '.join(map(_asked, words))} )" if words else asked
 
 
 def _words(of: Family, entry: IndexEntry) -> str:
@@ -180,6 +180,10 @@ def _vector(words: Iterable[str]) -> str:
 def _quoted(word: str) -> str:
     """Words are letters, digits and marks: nothing in them ends a quotation."""
     return f"'{word}'"
+
+
+def _asked(word: str) -> str:
+    return f"{_quoted(word.removesuffix(PREFIX))}{':*' if word.endswith(PREFIX) else ''}"
 
 
 def _tenant(tenant: str) -> str:

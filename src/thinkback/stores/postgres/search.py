@@ -218,14 +218,14 @@ def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed
 
 
 def _find(rows: PostgresRows, query: Query) -> list[Hit]:
-    wanted = searching.phrases(query.text)
+    wanted = searching.phrases(query.text, prefix=query.prefix)
     return [searching.hit(given(match.session), match.entry(), wanted) for match in _found(rows, query, wanted)]
 
 
 def _find_bare(rows: PostgresRows, query: Query) -> list[BareHit]:
     return [
         BareHit(given(match.session), searching.first(match.shown()[0]), match.stored[_TIME])
-        for match in _found(rows, query, searching.phrases(query.text))
+        for match in _found(rows, query, searching.phrases(query.text, prefix=query.prefix))
     ]
 
 
