@@ -135,7 +135,7 @@ def test_a_turn_under_way_is_said(store: SessionStore) -> None:
 
 
 def test_a_line_that_grows_is_what_one_read_at_once_is(store: SessionStore) -> None:
-    """Whatever is added, piece by piece: entries, places, requests."""
+    """Entries, places and requests, whatever is added; what was read before stays, also where nobody looked at it."""
     asked(store, "sky")
     for number in range(3):
         answered(store, "sky", ThinkingBlock(f"{number}"), ToolCall(f"c{number}", "look", "{}"))
@@ -147,16 +147,17 @@ def test_a_line_that_grows_is_what_one_read_at_once_is(store: SessionStore) -> N
     commits = store.commits("sky")
     store.session("sky", endpoint="deepseek", model="m").annotate(commits[2].hash, thinkback.Priority.PINNED)
     commits = store.commits("sky")
-    line = Line(commits[:1], 0.0)
-    first = line.entries
+    lines = [Line(commits[:1], 0.0)]
+    assert {commits[0].hash: 0} == lines[0].places
     for commit in commits[1:]:
-        line = line.grown([commit])
-    whole = Line(commits, 0.0)
+        lines.append(lines[-1].grown([commit]))
 
-    assert (1, whole.places, whole.requests) == (len(first), line.places, line.requests)
-    told = [[(part.text, part.marks) for part in entry.parts] for entry in whole.entries]
-    assert told == [[(part.text, part.marks) for part in entry.parts] for entry in line.entries]
-    assert [entry.ended for entry in whole.entries] == [entry.ended for entry in line.entries]
+    def told(line: Line) -> list[object]:
+        return [(each.ended, each.commits, [(part.text, part.marks) for part in each.parts]) for each in line.entries]
+
+    for number, line in enumerate(lines, 1):
+        whole = Line(commits[:number], 0.0)
+        assert (whole.places, whole.requests, told(whole)) == (line.places, line.requests, told(line))
 
 
 def test_a_stream_is_made_of_the_pages_own_pieces(store: SessionStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolR
 from thinkback.model.commits import Draft, Message, Step
 from thinkback.servers.viewer import sessions
 from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.conversation import Entry
 from thinkback.servers.viewer.lines import Lines
 from thinkback.servers.viewer.sessions import Listing
 from thinkback.servers.viewer.timeline import timeline_of
@@ -148,13 +150,15 @@ def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(
 
 
 def test_each_block_has_an_address_that_leads_to_its_page(store: SessionStore, client: TestClient) -> None:
-    """Also in a long conversation; the page is the one that the block is on."""
+    """Also in a long conversation; the page is the one that the block is on. Of other pages nothing is made."""
     info = asked(store, "long")
     for number in range(90):
         answered(store, "long", Text(f"answer {number}."))
     commits = [commit for commit in store.commits("long") if commit.kind == "assistant"]
 
     assert "answer 89." in page(client, f"/session/{info.id}").text
+    made = {commit.hash for each in gc.get_objects() if type(each) is Entry for commit in each.commits}
+    assert [commit for commit in commits if commit.hash in made] == commits[79:]
     for number in (0, 41, 89):
         answer = client.get(f"/session/{info.id}/commit/{commits[number].hash}")
         place = f"b-{commits[number].hash[:12]}"

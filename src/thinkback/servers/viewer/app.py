@@ -42,10 +42,6 @@ from thinkback.session.history.search import BATCH
 from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 
-_ENTRIES = 40
-"""Messages and responses on a page of a conversation."""
-_CHARACTERS = 300_000
-"""And of their text, about."""
 _HITS = 50
 _BRANCHES = 50
 """Branches on which a commit is looked for."""
@@ -249,17 +245,15 @@ def conversation(viewer: Viewer, request: Request) -> Response:
     """A page of a conversation: the one that holds the commit ``at``, else the last one."""
     info = viewer.session(request)
     branch, line = viewer.line(info, request)
-    pages = _pages(line)
+    pages = line.entries.pages()
     at = _number(request, "at", -1)
     number = len(pages) - 1
     if at >= 0:
-        number = next(
-            (n for n, (first, last) in enumerate(pages) if line.entries[last - 1].commits[-1].seq >= at), number
-        )
-    first, last = pages[number] if pages else (0, 0)
+        number = next((n for n, each in enumerate(pages) if each.last >= at), number)
+    here: Sequence[int] = range(pages[number].begin, pages[number].end) if pages else ()
     prices = readable_prices()
-    shown = [shown_of(line.entries, at, prices) for at in range(first, last)]
-    starts = [line.entries[begin].first.seq for begin, _ in pages]
+    shown = [shown_of(line.entries, at, prices) for at in here]
+    starts = [each.first for each in pages]
     link = _linked(branch=branch if branch != info.branch else "")
     return viewer.html(
         "conversation.html",
@@ -443,20 +437,6 @@ def shown_of(entries: Sequence[Entry], at: int, prices: Prices | None) -> Shown:
     usd = usd_of([entry.use], prices) if entry.use is not None else None
     timeline = timeline_of(entries, at) if entry.opens else NO_TIME
     return Shown(entry, share_of(entry.parts, entry.use), usd, timeline)
-
-
-def _pages(line: Line) -> list[tuple[int, int]]:
-    """Where the pages of a line begin and end."""
-    pages: list[tuple[int, int]] = []
-    begin = size = 0
-    for at, entry in enumerate(line.entries):
-        size += sum(min(len(part.text), text.LONGEST) for part in entry.parts)
-        if at - begin + 1 >= _ENTRIES or size >= _CHARACTERS:
-            pages.append((begin, at + 1))
-            begin, size = at + 1, 0
-    if begin < len(line.entries):
-        pages.append((begin, len(line.entries)))
-    return pages
 
 
 def permalink(viewer: Viewer, request: Request) -> Response:

@@ -1,13 +1,14 @@
 """A conversation as values for a page: what was said, and each response with its thoughts, calls and results.
 
 Promises: a function of commits, however many are taken at a time; every message and every block of a response is
-in it once, in order, as it holds now. Must not: know HTML.
+in it once, in order, as it holds now; what nobody looks at is not made. Must not: know HTML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of, is_shown
 from thinkback.model.commits import (
@@ -34,7 +35,25 @@ from thinkback.turn.spending import Ledger, StepUse
 _SAID = frozenset({"system", "user", "content", "branch_summary", "tools"})
 _NOTES = frozenset({"compaction", "merge", "permission_decision", "repair"})
 _MILLION = 1_000_000
+LONGEST = 20_000
+"""Characters of a block that a page of many shows; the block's own page has the rest."""
+_ENTRIES = 40
+"""Entries on a page."""
+_CHARACTERS = 300_000
+"""And of their text, about."""
+_TEXTS: Mapping[type, str] = {
+    Message: "text",
+    Content: "text",
+    BranchSummary: "text",
+    Text: "text",
+    ThinkingBlock: "thought",
+    ToolCall: "arguments",
+    ToolResult: "content",
+    Unknown: "wire",
+}
+"""Where payloads have the text by whose length pages are parted."""
 
+EntryKind: TypeAlias = Literal["said", "step", "note"]
 PartKind: TypeAlias = Literal["said", "thought", "text", "call", "result", "media", "other", "erased"]
 
 
@@ -64,7 +83,7 @@ class Entry(NamedTuple):
     is the hash of the request that a response answers, ``seconds`` how long the response took since what came before.
     """
 
-    kind: Literal["said", "step", "note"]
+    kind: EntryKind
     turn: int
     opens: bool
     commits: tuple[Commit, ...]
@@ -84,36 +103,58 @@ class Entry(NamedTuple):
         return self.commits[0]
 
 
-class _Open:
-    """An entry that is not whole yet."""
+class Fragment(NamedTuple):
+    """A page of a conversation: the entries from ``begin`` to before ``end``. ``first`` and ``last`` are the
+    ``seq`` of their ends.
+    """
 
-    def __init__(
-        self, number: int, kind: Literal["said", "step", "note"], turn: int, opens: bool, commit: Commit
-    ) -> None:
-        self.number = number
-        self.kind: Literal["said", "step", "note"] = kind
-        self.turn, self.opens = turn, opens
+    begin: int
+    end: int
+    first: int
+    last: int
+
+
+class _Open:
+    """An entry while its commits are gathered. ``size``: characters of it that a page shows, about."""
+
+    __slots__ = ("commits", "ended", "kind", "opens", "reason", "request", "seconds", "size", "turn")
+
+    def __init__(self, kind: EntryKind, turn: int, opens: bool, commit: Commit) -> None:
+        self.kind, self.turn, self.opens = kind, turn, opens
         self.commits = [commit]
-        self.blocks: list[Commit] = []
-        self.results: dict[str, list[Commit]] = {}
         self.request = self.ended = self.reason = ""
         self.seconds = 0.0
+        self.size = _length(commit.value)
+
+    def copy(self) -> _Open:
+        """Another one like it."""
+        twin = copy(self)
+        twin.commits = [*self.commits]
+        return twin
 
 
 class _Gathering:
-    """Puts commits together, in order."""
+    """Puts commits together, in order. An entry that was there before a ``take`` is never changed: a copy of it is."""
 
     def __init__(self) -> None:
         self.entries: list[_Open] = []
-        self.touched: set[int] = set()
         self.turn = 0
         self._is_over = True
         self._requests: dict[str, str] = {}
-        self._steps: dict[str, _Open] = {}
-        self._callers: dict[str, _Open] = {}
+        self._steps: dict[str, int] = {}
+        self._callers: dict[str, int] = {}
         self._last = 0
+        self._kept = 0
+        self._copied: set[int] = set()
 
-    def take(self, commit: Commit) -> None:
+    def take(self, commits: Iterable[Commit]) -> Sequence[int]:
+        """More commits; returns which entries changed or are new."""
+        self._kept, self._copied = len(self.entries), set()
+        for commit in commits:
+            self._take(commit)
+        return [*sorted(self._copied), *range(self._kept, len(self.entries))]
+
+    def _take(self, commit: Commit) -> None:
         value, kind = commit.value, commit.kind
         if commit.edit or kind in ("annotation", "provider_usage"):
             return
@@ -125,15 +166,14 @@ class _Gathering:
             step.request = self._requests.get(commit.response, "")
             if self._last and commit.time > self._last:
                 step.seconds = (commit.time - self._last) / _MILLION
-            self._steps[commit.response] = step
+            self._steps[commit.response] = len(self.entries) - 1
         elif kind == "tool_result":
             self._result(commit, value.id if isinstance(value, ToolResult) else "")
         elif commit.index >= 0 and commit.response in self._steps:
-            step = self._steps[commit.response]
-            self._add(step, commit)
-            step.blocks.append(commit)
+            number = self._steps[commit.response]
+            self._add(number, commit)
             if isinstance(value, ToolCall):
-                self._callers[value.id] = step
+                self._callers[value.id] = number
         elif kind == "turn_ended":
             self._end(commit)
         elif kind in _NOTES:
@@ -143,61 +183,108 @@ class _Gathering:
         self._last = commit.time
 
     def _result(self, commit: Commit, call: str) -> None:
-        step = self._steps.get(commit.response) or self._callers.get(call)
-        if step is None:
+        number = self._steps.get(commit.response, self._callers.get(call, -1))
+        if number < 0:
             self._open("said", commit)
-            return
-        self._add(step, commit)
-        step.results.setdefault(call, []).append(commit)
+        else:
+            self._add(number, commit)
 
-    def _add(self, entry: _Open, commit: Commit) -> None:
+    def _add(self, number: int, commit: Commit) -> _Open:
+        """Put ``commit`` into the entry of that number."""
+        if number < self._kept and number not in self._copied:
+            self.entries[number] = self.entries[number].copy()
+            self._copied.add(number)
+        entry = self.entries[number]
         entry.commits.append(commit)
-        self.touched.add(entry.number)
+        entry.size += _length(commit.value)
+        return entry
 
     def _end(self, commit: Commit) -> None:
         if isinstance(commit.value, TurnEnded) and self.entries:
-            self.entries[-1].ended, self.entries[-1].reason = commit.value.state, commit.value.reason
-            self._add(self.entries[-1], commit)
+            entry = self._add(len(self.entries) - 1, commit)
+            entry.ended, entry.reason = commit.value.state, commit.value.reason
         self._is_over = True
 
-    def _open(self, kind: Literal["said", "step", "note"], commit: Commit) -> _Open:
+    def _open(self, kind: EntryKind, commit: Commit) -> _Open:
         before = self.entries[-1] if self.entries else None
         asks = commit.kind in ("user", "content") and before is not None and before.kind != "said"
         opens = (self._is_over and kind != "note") or asks
         if opens:
             self.turn, self._is_over = self.turn + 1, False
-        made = _Open(len(self.entries), kind, self.turn, opens, commit)
+        made = _Open(kind, self.turn, opens, commit)
         self.entries.append(made)
-        self.touched.add(made.number)
         return made
 
 
+class Entries(Sequence[Entry]):
+    """The entries of a line as it was read, each made when it is first looked at: a page shows a few of thousands."""
+
+    def __init__(
+        self, found: Iterable[_Open], curation: Curation, uses: Mapping[str, StepUse], made: dict[int, Entry]
+    ) -> None:
+        self._found = [*found]
+        self._curation, self._uses, self._made = curation, uses, made
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | list[Entry]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(len(self))[at]]
+        number = range(len(self))[at]
+        entry = self._made.get(number)
+        if entry is None:
+            entry = self._made[number] = _entry(self._found[number], self._curation, self._uses)
+        return entry
+
+    def hashes(self, at: int) -> Iterator[str]:
+        """Those of the commits of an entry."""
+        return (commit.hash for commit in self._found[at].commits)
+
+    def pages(self) -> list[Fragment]:
+        """The pages that they fill."""
+        pages: list[Fragment] = []
+        begin = size = 0
+        for at, found in enumerate(self._found):
+            size += found.size
+            if at - begin + 1 >= _ENTRIES or size >= _CHARACTERS or at + 1 == len(self):
+                pages.append(Fragment(begin, at + 1, self._found[begin].commits[0].seq, found.commits[-1].seq))
+                begin, size = at + 1, 0
+        return pages
+
+    def grown(self, found: Iterable[_Open], changed: Iterable[int]) -> Entries:
+        """Those of the line as it goes on: what is made already stays, but for what ``changed``."""
+        made = self._made.copy()
+        if made:
+            for at in changed:
+                made.pop(at, None)
+        return Entries(found, self._curation, self._uses, made)
+
+
 class Growing:
-    """The entries of a line to which commits are added: those that are not spoken of again are not made again."""
+    """The entries of a line to which commits are added; what ``entries`` was before stays as it was."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
         self._gathering, self._curation, self._ledger = _Gathering(), Curation(), Ledger()
         self._uses: dict[str, StepUse] = {}
+        self.entries = Entries((), self._curation, self._uses, {})
 
     def take(self, commits: Sequence[Commit]) -> Sequence[int]:
-        """More commits of the line, in order, whole responses in one piece; returns which entries that changed."""
-        gathering = self._gathering
-        for commit in commits:
-            gathering.take(commit)
+        """More commits of the line, in order, whole responses in one piece; returns which entries changed or are new.
+
+        A commit that speaks of others comes in one piece with them.
+        """
+        changed = self._gathering.take(commits)
         self._curation.take(commits)
         counted = len(self._ledger.steps)
         self._ledger.take(commits)
         self._uses.update((step.commit, step) for step in self._ledger.steps[counted:])
-        if any(speaks_of_others(commit) for commit in commits):
-            touched: Sequence[int] = range(len(gathering.entries))
-        else:
-            touched = sorted(gathering.touched)
-        gathering.touched.clear()
-        for number in touched:
-            made = _entry(gathering.entries[number], self._curation, self._uses)
-            self.entries[number : number + 1] = [made]
-        return touched
+        self.entries = self.entries.grown(self._gathering.entries, changed)
+        return changed
 
 
 def speaks_of_others(commit: Commit) -> bool:
@@ -209,10 +296,10 @@ def entries_of(commits: Sequence[Commit]) -> list[Entry]:
     """What a page shows of ``commits``, in order."""
     growing = Growing()
     growing.take(commits)
-    return growing.entries
+    return [*growing.entries]
 
 
-def _entry(found: _Open, curation: Curation, uses: dict[str, StepUse]) -> Entry:
+def _entry(found: _Open, curation: Curation, uses: Mapping[str, StepUse]) -> Entry:
     first = found.commits[0]
     made = Entry(
         found.kind,
@@ -238,9 +325,15 @@ def _entry(found: _Open, curation: Curation, uses: dict[str, StepUse]) -> Entry:
 def _parts(found: _Open, curation: Curation) -> list[Part]:
     if found.kind != "step":
         return [part_of(found.commits[0], curation)]
-    left = dict(found.results)
+    blocks: list[Commit] = []
+    left: dict[str, list[Commit]] = {}
+    for commit in found.commits[1:]:
+        if commit.kind == "tool_result":
+            left.setdefault(commit.value.id if isinstance(commit.value, ToolResult) else "", []).append(commit)
+        elif commit.index >= 0:
+            blocks.append(commit)
     parts: list[Part] = []
-    for block in found.blocks:
+    for block in blocks:
         part = part_of(block, curation)
         parts.append(part)
         if isinstance(part.value, ToolCall):
@@ -340,6 +433,12 @@ def _before(commit: Commit, curation: Curation) -> str:
     if not curation.is_changed(commit) or isinstance(commit.value, Erased):
         return ""
     return _told(commit.value, commit.kind)[2]
+
+
+def _length(value: Payload) -> int:
+    """The characters of a payload that a page shows, of an edit those before it; none of a remark."""
+    name = _TEXTS.get(type(value))
+    return min(len(getattr(value, name)), LONGEST) if name is not None else 0
 
 
 def share_of(parts: Sequence[Part], use: StepUse | None) -> dict[str, int]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from threading import Lock
 
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import BranchInfo, SessionInfo, Store
 from thinkback.model.commits import Commit, Head, Request
-from thinkback.servers.viewer.conversation import Entry, Growing
+from thinkback.servers.viewer.conversation import Growing, speaks_of_others
 
 _MOST = 4
 _FRESH = 10.0
@@ -31,7 +31,7 @@ class Line:
     def __init__(self, commits: Sequence[Commit], at: float) -> None:
         self.commits: list[Commit] = []
         self.at = at
-        self.places: dict[str, int] = {}
+        self._places: dict[str, int] | None = None
         self.requests: list[Commit] = []
         self._growing = Growing()
         self._take(commits)
@@ -43,10 +43,20 @@ class Line:
 
     def grown(self, newer: Sequence[Commit]) -> Line:
         """The line with what was stored since. It takes over what this one is made with: grow each line once."""
+        if any(speaks_of_others(commit) for commit in newer):
+            return Line([*self.commits, *newer], self.at)
         made = copy(self)
-        made.commits, made.requests, made.places = [*self.commits], [*self.requests], {**self.places}
+        made.commits, made.requests = [*self.commits], [*self.requests]
+        made._places = None if self._places is None else {**self._places}
         made._take(newer)
         return made
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Which entry each commit is in, of those that are in one."""
+        if self._places is None:
+            self._places = {hash: at for at in range(len(self.entries)) for hash in self.entries.hashes(at)}
+        return self._places
 
     def opening(self, number: int) -> int:
         """The entry that opens the turn of the entry ``number``."""
@@ -56,12 +66,15 @@ class Line:
 
     def _take(self, commits: Sequence[Commit]) -> None:
         self.commits += commits
-        touched = self._growing.take(commits)
-        self.entries: Sequence[Entry] = [*self._growing.entries]
-        self.places.update((commit.hash, at) for at in touched for commit in self.entries[at].commits)
+        changed = self._growing.take(commits)
+        self.entries = self._growing.entries
+        if self._places is not None:
+            self._places.update((hash, at) for at in changed for hash in self.entries.hashes(at))
         # what was asked elsewhere, by a program whose history was taken in, cannot be built again
         self.requests += [
-            commit for commit in commits if isinstance(record := commit.value, Request) and "endpoint" in record.target
+            commit
+            for commit in commits
+            if commit.kind == "request" and isinstance(record := commit.value, Request) and "endpoint" in record.target
         ]
 
 

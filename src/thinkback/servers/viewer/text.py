@@ -20,12 +20,11 @@ from markupsafe import Markup, escape
 from thinkback.model.blocks import Media
 from thinkback.model.commits import Message, Payload
 from thinkback.servers.viewer import code
+from thinkback.servers.viewer.conversation import LONGEST as LONGEST
 from thinkback.session.transcripts.ink import clean
 from thinkback.session.transcripts.markup import rendered
 from thinkback.session.transcripts.page import data_address
 
-LONGEST = 20_000
-"""Characters of a block that a page of many shows; the block's own page has the rest."""
 _TAGS = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),

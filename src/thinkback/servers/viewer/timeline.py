@@ -44,7 +44,8 @@ NONE = Timeline()
 
 def timeline_of(entries: Sequence[Entry], at: int) -> Timeline:
     """The turn that the entry number ``at`` opens."""
-    turn = [*takewhile(lambda entry: entry.turn == entries[at].turn, entries[at:])]
+    following = (entries[number] for number in range(at, len(entries)))  # a slice would have all of them made
+    turn = [*takewhile(lambda entry: entry.turn == entries[at].turn, following)]
     began = last = turn[0].first.time
     spans: list[Span] = []
     stored = [(commit.seq, commit, entry) for entry in turn for commit in entry.commits]
