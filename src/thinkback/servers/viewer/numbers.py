@@ -1,7 +1,8 @@
 """What was used, in numbers for a page: by day, model, project and effort, and which turns took longest or cost most.
 
 Promises: what a response used is what ``thinkback usage`` counts (``session.usage``); a session is read again only once
-it changed, in a thread of its own, and of each only its sums are kept. Must not: know HTML, write.
+it changed, in a thread of its own, and of each only its sums are kept; one that cannot be read is left out and named.
+Must not: know HTML, write.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from datetime import date, timedelta
 from threading import Lock, Thread
 from typing import Literal, NamedTuple, TypeAlias
 
-from thinkback.errors import ThinkbackError
+from thinkback.errors import CorruptLogError, NotFoundError, ThinkbackError
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Request, TurnEnded
 from thinkback.observe.cost import Prices
@@ -116,7 +117,10 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A page: of ``sessions``, ``read`` are in it so far. ``left`` names how many rows of a group are not listed."""
+    """A page: of ``sessions``, ``read`` are in it so far. ``left`` names how many rows of a group are not listed.
+
+    ``unread`` are sessions (ids) that cannot be read; ``is_stopped``: the log did not answer when it was read last.
+    """
 
     total: Sums
     days: Sequence[Row]
@@ -129,6 +133,8 @@ class Report(NamedTuple):
     read: int
     sessions: int
     by_month: bool
+    unread: Sequence[str] = ()
+    is_stopped: bool = False
 
 
 class Figures:
@@ -141,6 +147,8 @@ class Figures:
         self._reading: Thread | None = None
         self._known: dict[str, _Session] = {}
         self._tops: dict[str, tuple[list[TurnFigures], list[TurnFigures]]] = {}
+        self._unread: frozenset[str] = frozenset()
+        self._is_stopped = False
         # where each session is from, by its id
         self.places: dict[str, Place] = {}
         self._sessions = 0
@@ -154,6 +162,7 @@ class Figures:
         since = day_of(time.time_ns() // 1000 - (days - 1) * 86_400_000_000) if days else ""
         with self._lock:
             known, place_of, sessions = dict(self._known), self.places, self._sessions
+            unread = sorted(self._unread - known.keys())
             tops = [top for day, top in self._tops.items() if day >= since]
         cells = list(_cells(known, place_of, since, project, model))
         found = {day for day, *_ in cells}
@@ -188,6 +197,8 @@ class Figures:
             len(known),
             sessions,
             by_month,
+            unread,
+            self._is_stopped,
         )
 
     def _refresh(self, patience: float) -> None:
@@ -209,14 +220,21 @@ class Figures:
                 gone = self._known.keys() - {info.id for info in infos}
                 for id in gone:
                     self._forget(id)
+            unread: list[str] = []
             for info in sorted(infos, key=lambda info: -info.updated):
                 mark = (info.updated, hash(info.head.hash), info.commits)
                 known = self._known.get(info.id)
                 if known is None or known.mark != mark:
-                    self._take(info, mark, where.get(info.id, NOWHERE), prices)
+                    try:
+                        self._take(info, mark, where.get(info.id, NOWHERE), prices)
+                    except (CorruptLogError, NotFoundError):  # damaged, or deleted meanwhile: the others are counted
+                        unread.append(info.id)
+                        with self._lock:
+                            self._forget(info.id)
         except ThinkbackError:  # the log is closed, or does not answer: the next look tries again
+            self._is_stopped = True
             return
-        self._at = self._clock()
+        self._unread, self._is_stopped, self._at = frozenset(unread), False, self._clock()
 
     def _take(self, info: SessionInfo, mark: tuple[int, int, int], place: Place, prices: Prices | None) -> None:
         steps, turns = _figures(self._store.log, info, place, prices)

@@ -12,12 +12,14 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from threading import Lock, Thread
 from typing import NamedTuple
 
-from thinkback.errors import ThinkbackError
+from thinkback.errors import CorruptLogError, ThinkbackError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import SessionInfo, Summary
 from thinkback.model.commits import TurnEnded
+from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.places import OWN, Place, day_of, places_of
 from thinkback.session.store import SessionStore
+from thinkback.session.usage import own_steps
 
 PAGE = 50
 _FRESH = 3.0
@@ -199,14 +201,13 @@ class Listing:
         if info.commits > room[0]:
             return None
         room[0] -= info.commits
-        from thinkback.session.observing import costs
-        from thinkback.session.usage import own_steps
-
-        try:
-            found = costs(own_steps(self._store.log, info))
-        except ThinkbackError:  # a fault of the price file is for the commands that are about prices
+        prices = readable_prices()
+        if prices is None:
             return None
-        usd = found.usd if found.known else None
+        try:
+            usd = usd_of(own_steps(self._store.log, info), prices)
+        except ThinkbackError:  # its own page says what is wrong with it
+            return None
         with self._lock:
             self._costs[key] = usd
             while len(self._costs) > _REMEMBERED:
@@ -214,14 +215,19 @@ class Listing:
         return usd
 
     def _state(self, info: SessionInfo) -> str:
-        """How its last turn ended; ``running`` where somebody has one under way, ``open`` where nobody has."""
+        """How its last turn ended; ``running`` where somebody has one under way, ``open`` where nobody has, ``damaged``
+        where that cannot be read.
+        """
         if not info.head.hash:
             return "empty"
         log = self._store.log
         lease = log.leases.find(info.id, info.branch, time.time_ns() // 1000)
         if lease is not None and not is_due(lease.deadline, lease.now):
             return "running"
-        tail = log.read(info.id, since=max(info.head.seq - _TAIL, -1), branch=info.branch)
+        try:
+            tail = log.read(info.id, since=max(info.head.seq - _TAIL, -1), branch=info.branch)
+        except CorruptLogError:
+            return "damaged"
         kinds = ("turn_ended", "user", "response", "request", "tool_result")
         last = next((commit for commit in reversed(tail) if commit.kind in kinds and not commit.edit), None)
         return last.value.state if last is not None and isinstance(last.value, TurnEnded) else "open"
