@@ -163,6 +163,8 @@ def test_a_gateways_viewer_only_looks(gate: Gate) -> None:
     page = client.get(f"/session/{info.id}").text
 
     assert ("read-only" in page, "curate" in page, "Sign out" in page) == (True, False, True)
+    nothing = gate.guest("two").get("/").text
+    assert ("A request to the gateway" in nothing, "thinkback chat" in nothing) == (True, False)
 
 
 def test_a_key_is_exchanged_for_a_cookie_that_no_script_and_no_other_site_gets(gate: Gate) -> None:
