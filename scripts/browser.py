@@ -464,13 +464,18 @@ def changes(browser: Browser, place: Place, state: Any) -> list[str]:
         _follow(page, page.get_by_role("link", name="Change Answer"))
         form = page.url.removeprefix(own.url)
         page.get_by_label("Add tags").fill("<b>short</b>, verse")
-        page.get_by_label("What requests contain of it").select_option("skip")
         _follow(page, page.get_by_role("form", name="Annotate").get_by_role("button"))
-        if "will not go back" not in page.locator(".comes").inner_text():
-            watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
         _follow(page, page.get_by_role("button", name="Annotate it"))
         if "<b>short</b>" not in page.locator(".mark").all_inner_texts():
             watch.faults.append(f"the tag is not on the page: {page.locator('main').inner_text()[:200]}")
+        page.goto(own.url + form)
+        page.get_by_label("Why").first.fill("too short")
+        _follow(page, page.get_by_role("button", name="Skip it"))
+        if "will not go back" not in page.locator(".comes").inner_text():
+            watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
+        _follow(page, page.get_by_role("button", name="Skip it"))
+        if "too short" not in page.locator(".mark").all_inner_texts():
+            watch.faults.append(f"the skip is not on the page: {page.locator('main').inner_text()[:200]}")
         page.goto(own.url + form)
         page.get_by_label("Take out what").fill("twice")
         _follow(page, page.get_by_role("form", name="Redact").get_by_role("button"))

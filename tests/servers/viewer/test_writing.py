@@ -22,6 +22,7 @@ from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.door import Door
 from thinkback.servers.viewer.writing import Writing
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 PLACE = "http://127.0.0.1:8000"
 FORM = {"origin": PLACE, "sec-fetch-site": "same-origin"}
@@ -48,13 +49,18 @@ def store() -> Iterator[SessionStore]:
         yield store
 
 
-@pytest.fixture
-def client(store: SessionStore) -> TestClient:
+def let_in(store: SessionStore) -> TestClient:
     """A browser that was let in to a viewer that may write."""
     door = Door(application(store, writing=Writing(store)), ["127.0.0.1:8000"], "token", writes=True)
     client = TestClient(door, base_url=PLACE)
     client.get("/?token=token")
     return client
+
+
+@pytest.fixture
+def client(store: SessionStore) -> TestClient:
+    """The same, of that log."""
+    return let_in(store)
 
 
 def hidden(page: str) -> dict[str, str]:
@@ -113,6 +119,28 @@ def test_each_change_is_told_and_then_a_commit(store: SessionStore, client: Test
     done(client, f"/session/{store.find('sky').id}/curate", act="title", text="The blue")
     assert "The blue" in client.get("/").text
     assert [] == store.fsck()
+
+
+def test_what_a_mark_does_to_the_next_request_is_told(store: SessionStore, client: TestClient) -> None:
+    """By the plans before and after: what is held back then and what goes then, with the reason; nothing is stored."""
+    unknown = told(client, way_to(store, "assistant"), act="annotate", priority="pinned")
+    assert "It is not known where the next request goes" in unknown
+    with Referee() as referee, thinkback.open(":memory:", rules={}, settings={}) as own:
+        at, key = referee.base_url("deepseek"), "sk-test-0123456789abcdef"
+        session = own.session("sky", endpoint="deepseek", model="deepseek-v4-pro", base_url=at, api_key=key)
+        session.set("reasoning.includeInContext", True)
+        for question in ("Why is the sky blue?", "And the sea?"):
+            session.chat(question)
+        before, browser, way = own.commits("sky"), let_in(own), way_to(own, "reasoning")
+        pages = [told(browser, way, act="annotate", priority=priority) for priority in ("pinned", "skip")]
+        assert before == own.commits("sky")
+        done(browser, way, act="annotate", priority="skip", reason="only a joke")
+        pages.append(told(browser, way, act="annotate", priority="default"))
+
+    assert "The next request stays as it is, byte for byte." in pages[0]
+    assert "The next request would hold back what it sends now: 1 part of reasoning." in pages[1]
+    assert "The next request would send what it holds back now: 1 part of reasoning." in pages[2]
+    assert "only a joke" in pages[2]
 
 
 def test_what_changed_meanwhile_is_not_written_over(store: SessionStore, client: TestClient) -> None:

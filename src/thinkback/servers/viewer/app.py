@@ -36,7 +36,7 @@ from thinkback.servers.viewer.sessions import Listing, Wanted
 from thinkback.servers.viewer.timeline import NONE as NO_TIME
 from thinkback.servers.viewer.timeline import Timeline, timeline_of
 from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
-from thinkback.servers.viewer.writing import PRIORITIES, Writing, change_of, unpacked
+from thinkback.servers.viewer.writing import Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
 from thinkback.session.history.search import BATCH
 from thinkback.session.observing import readable_prices, usd_of
@@ -512,7 +512,7 @@ def _curated(viewer: Viewer, writing: Writing, request: Request, given: dict[str
         part = None
         if commit is not None:
             part = part_of(commit, curate(line.commits if line is not None else [commit]))
-        return viewer.html("curate.html", part=part, priorities=PRIORITIES, **values)
+        return viewer.html("curate.html", part=part, **values)
     if "seal" not in given:
         outlook = writing.outlook(info, change_of(given.get("act", ""), target, given))
         seal, packed = writing.seal(info.id, outlook), outlook.change.packed

@@ -14,17 +14,25 @@ import warnings
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from thinkback.drive.sync import now
 from thinkback.errors import HeadMovedError, NotFoundError, ThinkbackError
 from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit
+from thinkback.log.seal import seal
+from thinkback.model.commits import Commit, Step
+from thinkback.model.target import Decision
+from thinkback.session.conversation import Conversation
 from thinkback.session.destination import Destination, open_at
+from thinkback.session.history.curating import Curator
 from thinkback.session.history.erasing import Gone
 from thinkback.session.history.titling import set_title
+from thinkback.session.planning import plan_of
+from thinkback.session.requests import read_options
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback.turn.plan import Plan
 
 ACTS: Mapping[str, tuple[str, ...]] = {
     "annotate": ("priority", "reason", "tags", "untag", "message"),
@@ -35,8 +43,8 @@ ACTS: Mapping[str, tuple[str, ...]] = {
 }
 """What can be done, and what is given for it."""
 PRIORITIES = ("", "skip", "normal", "important", "pinned", "default")
-_CHANGES = ("skip", "normal", "pinned", "default")
-"""Priorities after which requests may contain something else."""
+_WITHHELD = ("drop", "placeholder", "dummy")
+"""What is done with reasoning that does not go back."""
 
 
 class Change(NamedTuple):
@@ -52,9 +60,29 @@ class Change(NamedTuple):
         return b64encode(json.dumps([self.act, dict(self.given)], sort_keys=True).encode()).decode()
 
 
+class Turned(NamedTuple):
+    """A part of the block ``hash`` that goes back in one of two plans, and why it does not in the other."""
+
+    hash: str
+    what: str
+    reason: str
+
+
+class Effect(NamedTuple):
+    """What a change does to the next request: ``lost`` goes back in it now, ``gained`` does not. ``is_same``: its bytes
+    stay as they are; ``refused`` says why there would be none.
+    """
+
+    lost: Sequence[Turned] = ()
+    gained: Sequence[Turned] = ()
+    is_same: bool = False
+    refused: str = ""
+
+
 class Outlook(NamedTuple):
     """What a change would do to the branch that ends at ``head``.
 
+    ``effect`` is what it does to the next request, ``None`` where that is not touched or nobody says where it goes.
     ``voids`` are opaque values that would not go back any more, ``gone`` what would be erased in the sessions
     ``sessions``. ``sent_anew``: messages from the change on no longer stand in a provider's cache; ``replies`` were
     written after it, and stay. ``files`` of other programs would still hold what is erased here.
@@ -68,6 +96,7 @@ class Outlook(NamedTuple):
     files: Sequence[str] = ()
     sent_anew: bool = False
     replies: int = 0
+    effect: Effect | None = None
 
 
 def change_of(act: str, target: str, given: Mapping[str, str]) -> Change:
@@ -125,13 +154,14 @@ class Writing:
             told = Outlook(change, commits[-1].hash if commits else "")
             if change.act == "redact":
                 return self._erasing(info, change, told, commits)
-            if change.act == "edit" or change.given.get("priority") in _CHANGES:
-                target = _found(commits, change.target)
-                skips = change.act == "edit" or change.given.get("priority") == "skip"
-                return _after(told, commits, target)._replace(voids=session.voids(target.hash) if skips else ())
-            if change.act == "annotate":
-                _found(commits, change.target)
-            return told
+            if change.act not in ("edit", "annotate"):
+                return told
+            target = _found(commits, change.target)
+            priority = change.given.get("priority", "skip")  # an edit takes away what a skip does
+            if not priority:
+                return told
+            voids = session.voids(target.hash) if priority == "skip" else ()
+            return _after(told, commits, target)._replace(voids=voids, effect=_effect(session.conversation, change))
 
     def do(self, info: SessionInfo, change: Change, head: str, seal: str) -> str:
         """Do what was told. Returns the hash of the commit to look at, or the name of a new branch.
@@ -158,16 +188,7 @@ class Writing:
         given = change.given
         match change.act:
             case "annotate":
-                priority = given["priority"]
-                session.annotate(
-                    change.target,
-                    None if priority in ("", "default") else priority,
-                    default=priority == "default",
-                    reason=given["reason"],
-                    tags=_words(given["tags"]),
-                    untag=_words(given["untag"]),
-                    message=given["message"],
-                )
+                session.annotate(change.target, **_annotation(given))
             case "edit":
                 session.commit(given["text"], edit=change.target)
             case "branch":
@@ -192,6 +213,57 @@ class Writing:
     def _sealed(self, *words: str) -> str:
         text = json.dumps(words).encode()
         return hmac.new(self._secret, text, hashlib.sha256).hexdigest()
+
+
+def _annotation(given: Mapping[str, str]) -> dict[str, Any]:
+    """What a form says of a commit, as ``Session.annotate`` takes it."""
+    priority = given["priority"]
+    return {
+        "priority": None if priority in ("", "default") else priority,
+        "default": priority == "default",
+        "reason": given["reason"],
+        "tags": _words(given["tags"]),
+        "untag": _words(given["untag"]),
+        "message": given["message"],
+    }
+
+
+def _effect(conversation: Conversation, change: Change) -> Effect | None:
+    """What an edit or an annotation does to the next request; ``conversation`` has it from here on, the log has not."""
+    try:
+        before = _next(conversation)
+    except (ThinkbackError, RecursionError):  # the page of the next request says what is wrong
+        return None
+    curator, history = Curator(conversation), conversation.history
+    if change.act == "edit":
+        drafts = curator.commit(change.given["text"], edit=change.target)
+    else:
+        drafts = curator.annotate(change.target, **_annotation(change.given))
+    history.take(seal(Step("", drafts, now()), history.head))
+    try:
+        after = _next(conversation)
+    except ThinkbackError as error:
+        return Effect(refused=error.message)
+    return Effect(_turned(before, after), _turned(after, before), bytes(before) == bytes(after))
+
+
+def _next(conversation: Conversation) -> Plan:
+    return plan_of(conversation, conversation.configure(), read_options({}))
+
+
+def _turned(one: Plan, other: Plan) -> list[Turned]:
+    """What goes back in ``one`` and not in ``other``."""
+    theirs = {(each.block, each.what): each for each in other.decisions}
+    found: list[Turned] = []
+    for each in one.decisions:
+        held = theirs.get((each.block, each.what))
+        if each.block and _goes(each) and (held is None or not _goes(held)):
+            found.append(Turned(each.block, each.what, held.reason if held is not None else ""))
+    return found
+
+
+def _goes(decision: Decision) -> bool:
+    return decision.action not in _WITHHELD
 
 
 def _found(commits: Sequence[Commit], hash: str) -> Commit:
