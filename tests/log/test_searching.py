@@ -200,6 +200,7 @@ def test_an_edit_is_an_entry_of_its_own() -> None:
         (Media("image/png", "AAAA"), None),
         (Erased("asked for", 1), None),
         (Erased("asked for", 1, canonical.encode(Message("my key is ***")).decode()), "my key is ***"),
+        (Erased("asked for", 1, "{"), None),
     ],
 )
 def test_what_is_read(value: Payload, text: str | None) -> None:

@@ -18,6 +18,11 @@ from thinkback.stores import open_store
 
 DAMAGE = {
     "a payload": ("UPDATE commits SET payload = x'7b7d', codec = 0 WHERE position = 2", "its payload has the digest"),
+    "a tombstone": (
+        "UPDATE commits SET codec = 2, payload = CAST("
+        """'{"type":"erased","reason":"asked","time":1,"remainder":"{"}' AS BLOB) WHERE position = 2""",
+        "its payload is not understood",
+    ),
     "a codec": ("UPDATE commits SET codec = 7 WHERE position = 2", "does not unpack"),
     "compressed bytes": ("UPDATE commits SET payload = x'00' WHERE codec = 4", "does not unpack"),
     "a hash": ("UPDATE commits SET hash = zeroblob(32) WHERE position = 2", "its fields hash to"),

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from thinkback.log.protocol import Hit, Query
+from thinkback.log.tally import left_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of, is_shown
 from thinkback.model.commits import (
@@ -28,7 +29,6 @@ from thinkback.model.commits import (
     Priority,
     Response,
     Usage,
-    surviving,
 )
 from thinkback.model.curation import ABOUT
 
@@ -120,7 +120,7 @@ class _Answer:
         self._thought = self._other = 0
 
     def take(self, commit: Commit) -> None:
-        match surviving(commit.value):
+        match left_of(commit.value):
             case Response(origin=origin):
                 names = (origin.served_model, origin.requested_model)
                 self.models = tuple(dict.fromkeys(name for name in names if name))
@@ -179,7 +179,7 @@ def belongs_to(before: str, kind: str, response: str) -> bool:
 
 def readable(value: Payload) -> str | None:
     """What people read of a payload; ``None`` for one that is not searched for."""
-    match surviving(value):
+    match left_of(value):
         case ThinkingBlock() as block:
             return block.thought if is_shown(block) else None
         case ToolCall(name=name, arguments=arguments):
@@ -304,7 +304,7 @@ def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> IndexEntry |
     text = readable(commit.value)
     if text is None:
         return None
-    value = surviving(commit.value)
+    value = left_of(commit.value)
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     tokens = _estimated(_weight(value))

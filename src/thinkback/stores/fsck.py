@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from thinkback.log.protocol import Problem
 from thinkback.model import canonical
-from thinkback.model.commits import Erased, Response, commit_hash, decode_payload
+from thinkback.model.commits import Erased, Response, commit_hash, decode_payload, surviving
 from thinkback.stores.database import Rows, Stored
 from thinkback.stores.rows import ERASED, hashes, unpack
 from thinkback.stores.summaries import counted, disagreement, titles
@@ -137,6 +137,7 @@ def _payload_problems(row: Row) -> Iterator[str]:
         return
     try:
         value = decode_payload(row.payload)
+        surviving(value)
     except ValueError as error:
         yield f"its payload is not understood: {error}"
     else:

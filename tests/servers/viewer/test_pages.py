@@ -14,12 +14,14 @@ import thinkback
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.stores.samples import put, put_on
 from thinkback.log.protocol import About
+from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Draft, Message, Step
+from thinkback.model.commits import Draft, Erased, Message, Step
 from thinkback.servers.viewer import sessions
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.conversation import Entry
 from thinkback.servers.viewer.lines import Lines
+from thinkback.servers.viewer.numbers import Figures
 from thinkback.servers.viewer.sessions import Listing
 from thinkback.servers.viewer.timeline import timeline_of
 from thinkback.session.store import SessionStore
@@ -330,6 +332,18 @@ def test_what_is_not_there_is_said(client: TestClient) -> None:
     """No session, no commit, no page, no file."""
     for path in ("/session/none", "/nothing", "/static/app.py", "/static/..%2fapp.py"):
         assert "cannot be shown" in page(client, path, 404).text
+
+
+def test_what_is_left_of_an_erased_commit_may_be_no_payload(store: SessionStore, client: TestClient) -> None:
+    """Another program may have written it: the pages of that session say so, all others show what they have."""
+    info, other = asked(store, "torn"), asked(store, "whole", "Why not?")
+    stone = Erased("asked to", 1, "{")
+    store.log.care.erase(info.id, {store.commits("torn")[0].hash: canonical.encode(stone)})
+    answered(store, "whole", Text("Because."))
+
+    assert "what is left of an erased commit cannot be read" in page(client, f"/session/{info.id}", 500).text
+    assert f"/session/{other.id}" in page(client, "/?q=because").links
+    assert 1 == Figures(store).report(0, patience=60).total.responses
 
 
 def test_a_log_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

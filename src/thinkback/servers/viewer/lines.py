@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from threading import Lock
 
-from thinkback.errors import NotFoundError
+import msgspec
+
+from thinkback.errors import CorruptLogError, NotFoundError
 from thinkback.log.protocol import BranchInfo, SessionInfo, Store
 from thinkback.model.commits import Commit, Head, Request
 from thinkback.servers.viewer.conversation import Growing, speaks_of_others
@@ -101,7 +103,10 @@ class Lines:
             self._known.clear()
 
     def read(self, info: SessionInfo, branch: str) -> Line:
-        """The line of a branch as it is now. Raises ``NotFoundError`` for a branch that is not there."""
+        """The line of a branch as it is now.
+
+        Raises ``NotFoundError`` for a branch that is not there, ``CorruptLogError`` for one that cannot be read.
+        """
         found = next((other for other in self._log.refs.list(info.id) if other.name == branch), None)
         if found is None:
             raise NotFoundError(
@@ -114,9 +119,16 @@ class Lines:
                 self._known.popitem(last=False)
         with slot.lock:
             known, now = slot.line, self._clock()
-            if known is None or now - known.at >= _FRESH or (read := self._newer(info, branch, known, found)) is None:
-                read = Line(self._log.read(info.id, branch=branch), now)
-            slot.line = read
+            if known is not None and now - known.at >= _FRESH:
+                known = None
+            try:
+                read = self._newer(info, branch, known, found) if known is not None else None
+                slot.line = read = read or Line(self._log.read(info.id, branch=branch), now)
+            except msgspec.DecodeError as error:  # the log itself does not look into tombstones
+                raise CorruptLogError(
+                    f"what is left of an erased commit cannot be read: {error}",
+                    next_actions=("run `thinkback fsck` to see which one it is",),
+                ) from error
             return read
 
     def _newer(self, info: SessionInfo, branch: str, known: Line, found: BranchInfo) -> Line | None:
