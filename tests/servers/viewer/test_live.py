@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from html import unescape
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -19,9 +19,9 @@ import thinkback
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.stores.samples import put
 from thinkback.drive.leases import here
-from thinkback.log.protocol import SessionInfo
+from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Draft, Message, Step
+from thinkback.model.commits import Commit, Draft, Message, Step
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import Event, Watch, place_of, since
@@ -82,6 +82,40 @@ def test_what_is_stored_is_added_to_the_page_once(store: SessionStore) -> None:
     added = [each for each in told if each[0] not in ("here", "state")]
     assert [("entry", "True {}"), ("part", "False blue"), ("entry", "True And\nnow?")] == added
     assert ["state", "entry", "here", "part", "here", "entry", "here"] == [name for name, _ in told]
+
+
+def test_a_page_that_is_open_has_only_what_is_new_read(store: SessionStore) -> None:
+    """However long it is open; one that is loaded has all read again, as words may have been taken out meanwhile."""
+    info, now = asked(store, "sky"), [0.0]
+    log = Reads(store.log)
+    lines = Lines(cast("Store", log), lambda: now[0])
+
+    def later() -> None:
+        now[0] += 60
+        answered(store, "sky", Text(f"{now[0]}"))
+
+    told = streamed(watching(store, info, lines=lines), later, later, later)
+    assert 3 == sum(name == "entry" for name, _ in told)
+    assert [False, True, True, True] == log.went_on
+    lines.read(info, "main")
+    assert [False] == log.went_on[4:]
+
+
+class Reads:
+    """A log that says of each look at a branch whether it went on from somewhere."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.went_on: list[bool] = []
+
+    def read(self, session: str, since: int = -1, branch: str = "main") -> Sequence[Commit]:
+        """As the log has it."""
+        self.went_on.append(since >= 0)
+        found: Sequence[Commit] = self._log.read(session, since=since, branch=branch)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
 
 
 def test_a_page_that_comes_back_gets_what_it_lacks(store: SessionStore) -> None:

@@ -1,7 +1,7 @@
 """The lines that are looked at: commits of a branch as read last, gone on with by what was stored since.
 
-Promises: what others append is there at the next look, what they take out of the log after some seconds at the latest;
-only a few lines are in memory. Must not: write.
+Promises: what others append is there at the next look, what they take out of the log after some seconds at the latest,
+but for whoever only follows; only a few lines are in memory. Must not: write.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Lines:
         with self._lock:
             self._known.clear()
 
-    def read(self, info: SessionInfo, branch: str) -> Line:
-        """The line of a branch as it is now.
+    def read(self, info: SessionInfo, branch: str, *, follows: bool = False) -> Line:
+        """The line of a branch as it is now; ``follows``: for whoever shows nothing of it but what is new.
 
         Raises ``NotFoundError`` for a branch that is not there, ``CorruptLogError`` for one that cannot be read.
         """
@@ -119,7 +119,7 @@ class Lines:
                 self._known.popitem(last=False)
         with slot.lock:
             known, now = slot.line, self._clock()
-            if known is not None and now - known.at >= _FRESH:
+            if known is not None and not follows and now - known.at >= _FRESH:
                 known = None
             try:
                 read = self._newer(info, branch, known, found) if known is not None else None
