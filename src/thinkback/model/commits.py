@@ -162,7 +162,8 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="r
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="request"):
-    """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``.
+    """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``, which
+    is of the body as it was planned: the gateway and the transport may send that in a client's own spelling.
 
     ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256. ``basis`` is the
     data that the request was built by (endpoint, rule row, model facts) as JSON source text; it is large and seldom

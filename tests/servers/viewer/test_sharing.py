@@ -78,7 +78,7 @@ def test_a_file_has_the_conversation_and_what_went_back_and_why(store: SessionSt
     for word in ("Which colour?", "I look it up.", "it is blue", "What went back, and why", "Request 3 of 3"):
         assert word in found.text
     assert "Of " in found.text or "earlier thought" in found.text
-    assert "bytes have the digest that was stored" in found.text
+    assert "it has the digest that was stored with it" in found.text
     assert "k-4711" not in text
     style = re.search("<style>(.*?)</style>", text, re.DOTALL)
     assert style is not None

@@ -389,7 +389,7 @@ def _looked_back(
 
 
 def body(viewer: Viewer, request: Request) -> Response:
-    """The body of a request, byte for byte, as a file."""
+    """The body of a request, as it was built again, as a file."""
     info = viewer.session(request)
     _, line = viewer.line(info, request)
     column = looking_back.sent(line, _whole_hash(line, request.path_params["hash"]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class Explanation(NamedTuple):
     """``blame`` is the reasoning that led to ``commit`` (``None`` for a request), ``plan`` the request that brought it,
-    rebuilt and checked against the digest of what was sent; where that cannot be, ``unknown`` says why.
+    rebuilt and checked against the digest that the record has; where that cannot be, ``unknown`` says why.
     """
 
     commit: Commit
