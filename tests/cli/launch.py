@@ -1,6 +1,7 @@
 """Stands for a command that runs in a fork of ``warm``: gives it its streams and signals, and ends as it ends.
 
-Run as a file with ``python -I -S``; what it imports is built into Python, because starting it is all it costs.
+Run as a file with ``python -I -S`` and the server's place, a module and its arguments; what it imports is built into
+Python, because starting it is all it costs.
 """
 
 import posix

@@ -40,14 +40,16 @@ HOSTED = ("thinkback.adapters.langchain", "thinkback.adapters.llm", "thinkback.a
 
 @contextmanager
 def warm(place: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """The beginning of a command's line, while the server runs. Modules are imported in ``environment``."""
+    """The beginning of a command's line, while the server runs, up to the module that is run. Modules are imported in
+    ``environment``.
+    """
     at = str(place / "warm")
     given = {**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     line = [sys.executable, "-m", "tests.cli.warm", at]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=given) as server:
         assert server.stdout is not None
         assert b"ready\n" == server.stdout.readline()
-        yield (sys.executable, "-I", "-S", str(LAUNCH), at)
+        yield (sys.executable, "-I", "-S", str(LAUNCH), at, "thinkback")
         server.communicate()
     assert 0 == server.returncode
 
@@ -106,13 +108,14 @@ def become(job: bytes, streams: list[int]) -> NoReturn:
     sys.stdin = open(0, errors="surrogateescape", closefd=False)  # noqa: SIM115 - they last as long as the process
     sys.stdout = open(1, "w", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    sys.argv[1:], directory, environment = ast.literal_eval(job.decode())
+    (module, *sys.argv[1:]), directory, environment = ast.literal_eval(job.decode())
     os.chdir(directory)
     os.environ.clear()
     os.environb.update(environment)
     code = 1
     try:
-        runpy.run_module("thinkback", run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
     except SystemExit as end:
         code = int(end.code or 0)
     except BaseException:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -20,6 +20,9 @@ _SOURCES = Path(thinkback.__file__).parent.parent
 
 class Play(Terminal):
     """The terminal that the screen is drawn on. ``look`` are fields of ``Look``; its clock stands still."""
+
+    runs: ClassVar[tuple[str, ...]] = (sys.executable, "-m")
+    """What a module is started with."""
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class Play(Terminal):
             "LANG": "C.UTF-8",
         }
         super().__init__(
-            [sys.executable, "-m", "tests.cli.chat.player", str(pipe), json.dumps(look)],
+            [*self.runs, "tests.cli.chat.player", str(pipe), json.dumps(look)],
             {**given, **(environment or {})},
             columns=columns,
             rows=rows,

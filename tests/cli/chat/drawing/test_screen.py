@@ -15,6 +15,11 @@ from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDel
 CODE = "```python\n" + "".join(f"value_{at} = {at}\n" for at in range(60)) + "```\n"
 
 
+@pytest.fixture(autouse=True)
+def _in_forks(warm: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Play, "runs", warm[:-1])
+
+
 def brightness(colour: Rgb) -> float:
     """As the eye sees it."""
     return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
