@@ -128,7 +128,9 @@ def places_of(
             for statement in ("VACUUM FULL", "CHECKPOINT"):
                 db.execute(statement)
             vocabulary = str(db.execute("SELECT words FROM thinkback.entries").fetchall())
-        files += [path for path in (server.place / "data" / "base").rglob("*") if path.is_file()]
+            ((own,),) = db.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchall()
+        # where the server keeps this database, and none of other tests
+        files += [path for path in (server.place / "data" / "base" / str(own)).rglob("*") if path.is_file()]
     else:
         with closing(sqlite3.connect(log_of(house))) as db:
             db.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, search_words, row)")
