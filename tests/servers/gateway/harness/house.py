@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
@@ -14,12 +15,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.cli.command import SOURCES
 from tests.drive.servers import Asked, Server, head
+from thinkback.cli.app import run
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Commit, Response
 from thinkback.stores import open_store
@@ -156,9 +160,17 @@ class House:
         return {**os.environ, "PYTHONPATH": f"{SOURCES}:{SOURCES.parent}", **own}
 
     def keys(self, *arguments: str) -> str:
-        """What ``thinkback gateway keys`` says."""
-        command = [sys.executable, "-m", "thinkback", "gateway", "keys", *arguments, "--config", str(self.config)]
-        return subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=True).stdout
+        """What ``thinkback gateway keys`` says, run in this process."""
+        said = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+            for name, value in self._environment().items():
+                patch.setenv(name, value)
+            try:
+                code = run(["gateway", "keys", *arguments, "--config", str(self.config)])
+            except SystemExit as left:
+                code = int(left.code or 0)
+        assert 0 == code, said.getvalue()
+        return said.getvalue()
 
     def _listens(self) -> bool:
         assert self.process.poll() is None, (self.place / "log").read_text()
