@@ -5,6 +5,9 @@ smaller ``@settings(max_examples=...)``: a soak multiplies it. A loop that is no
 the fixture ``effort``: ``effort.rounds(short, long)`` and ``effort.seed`` (or ``effort.chance``). The module ``random``
 is seeded by it before each test. A test that is of no use in a short form has the mark ``soak``.
 
+The coverage of a law does not count (``make test-pure``), but where it has the mark ``covers(True)``; that of a test
+with ``covers(False)`` does not either.
+
 ``make test`` draws the same examples wherever and in whatever order it runs: they depend on the text of the law alone.
 A soak (``--soak SEED --times N``) runs these tests and no others, tries N times as much, and keeps what it finds.
 """
@@ -13,6 +16,8 @@ from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -89,6 +94,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _is_covered():
+        # What is imported or kept at its first use is so in a test that counts.
+        items.sort(key=lambda item: not _counts(item))
     if not _soaking(config):
         return
     left_out = [item for item in items if not _is_for_soak(item)]
@@ -107,6 +115,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Coverage more than doubles what a law takes, and of nearly all sees what examples that a person wrote cover."""
+    if not _is_covered() or _counts(item):
+        return (yield)
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """A failure in a soak says how to repeat it, and which example keeps it."""
     report = yield
@@ -121,6 +142,15 @@ def _examples(text: str) -> list[str]:
     """The decorators that make each failing example of Hypothesis one of the law's own."""
     found = re.findall(r"Failing (?:test case|example): \w+\(\n(.*?)^E? *\)$", text, re.MULTILINE | re.DOTALL)
     return [f"@example(\n{re.sub('^E? *', '    ', arguments, flags=re.MULTILINE).rstrip()}\n)" for arguments in found]
+
+
+def _is_covered() -> bool:
+    return type(sys.gettrace()).__module__.startswith("coverage")
+
+
+def _counts(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("covers")
+    return bool(mark.args[0]) if mark else not hypothesis.is_hypothesis_test(_function(item))
 
 
 def _is_for_soak(item: pytest.Item) -> bool:

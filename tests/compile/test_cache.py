@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.compile.build import (
     GEMINI,
@@ -116,6 +117,7 @@ def last_question(raw: list[bytes]) -> int:
     return max(at for at, message in enumerate(raw) if b"question " in message)
 
 
+@pytest.mark.covers(False)
 @every("tools", [True, False])
 @every("id", ALL)
 def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
@@ -136,6 +138,7 @@ def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
         last = turn, built
 
 
+@pytest.mark.covers(False)
 @every("id", [id for id in ALL if ROWS[id].form != "none"])
 def test_asking_for_everything_keeps_the_bytes(id: str) -> None:
     """Where a person asks for the reasoning of finished turns, it stays, unless the endpoint must not see it."""

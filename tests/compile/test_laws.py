@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -215,6 +216,7 @@ def stepped(wanted: Inputs, commits: list[Commit], cuts: list[int]) -> Outcome:
     return result
 
 
+@pytest.mark.covers(True)
 @given(talks(curation=True), wants, st.lists(st.integers(0, 60), max_size=12))
 def test_extending_step_by_step_is_folding_from_empty(talk: Talk, wanted: Inputs, cuts: list[int]) -> None:
     """Bytes, decisions, counts, digests and parameters are the same at any cut, repairs and late commits included."""
@@ -255,6 +257,7 @@ def test_opaque_values_are_neither_invented_nor_repeated(talk: Talk, wanted: Inp
     assert set(found) <= known
 
 
+@pytest.mark.covers(True)
 @given(talks(curation=True), wants)
 def test_every_carrier_and_text_has_one_decision(talk: Talk, wanted: Inputs) -> None:
     """Each carrier of the log, and each reasoning text, is told of exactly once; the rest are stand-ins."""

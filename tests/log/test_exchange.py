@@ -199,6 +199,7 @@ def test_nothing_is_nothing() -> None:
     assert [3] == [number for number, _ in read([b"\n", b"  \n", header_line(header(("main", Head())))])]
 
 
+@pytest.mark.covers(True)
 @given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 5))
 def test_what_has_a_line_is_not_written_again(texts: list[int], shared: int) -> None:
     """Of a history, whatever comes behind the last commit that has one."""

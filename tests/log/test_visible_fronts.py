@@ -71,6 +71,7 @@ def test_a_response_of_any_dialect_is_known_from_any_client(upstream: str, name:
     assert expected == values(echoed(request(name, raw), name))
 
 
+@pytest.mark.covers(True)
 @pytest.mark.parametrize("name", FRONTS)
 @example(blocks=[Text("</think>" * 5)], changes=set())
 @given(blocks=BLOCKS | st.lists(TAGGED, max_size=3), changes=st.sets(st.sampled_from(sorted(CHANGES))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import msgspec
+import pytest
 
 from tests.compile.build import Talk, call, entry, say, thought
 from tests.every import every
@@ -74,6 +75,7 @@ def goes(body: bytes) -> set[int]:
     return {n for n in range(1, 5) if f"thought-{n}".encode() in body or f"c2lnbmF0dXJl{n}".encode() in body}
 
 
+@pytest.mark.covers(False)
 @every("id", sorted(ROWS))
 def test_setting_what_is_displayed_changes_no_byte(id: str) -> None:
     """Every key that shows a value: the same value, set explicitly, gives the same request."""
@@ -90,6 +92,7 @@ def test_setting_what_is_displayed_changes_no_byte(id: str) -> None:
     assert [] == changed
 
 
+@pytest.mark.covers(False)
 @every("id", sorted(ROWS))
 def test_an_unset_setting_names_every_value_that_would_change_a_byte(id: str) -> None:
     """Where no value reproduces the effect; a value that is not named changes nothing."""
@@ -110,6 +113,7 @@ def test_an_unset_setting_names_every_value_that_would_change_a_byte(id: str) ->
 ON_CALLS = {"gemini-openai", "gemini-openai-2.5", "gemini-openai-2.5-pro"}
 
 
+@pytest.mark.covers(False)
 @every("id", sorted(ROWS.keys() - ON_CALLS))
 def test_each_scope_says_what_goes_back(id: str) -> None:
     """The turn under way and finished turns, as the bytes have them."""

@@ -127,6 +127,7 @@ def test_what_was_written_reads_as_what_it_was_written_from(
     assert SECRET.encode() not in stream + document
 
 
+@pytest.mark.covers(True)
 @pytest.mark.parametrize("name", NAMES)
 @given(BLOCKS, st.integers(1, 5), st.sampled_from([0, 200, 429, 529]))
 def test_a_response_that_is_not_whole_ends_in_an_error(
@@ -257,6 +258,7 @@ def test_texts_are_replaced_where_their_path_is_meant_and_nowhere_else(
         assert document == made
 
 
+@pytest.mark.covers(True)
 @given(st.binary(max_size=40) | st.text(alphabet='{}[],:"\\a', max_size=40).map(str.encode))
 def test_bytes_that_are_no_json_do_not_raise(noise: bytes) -> None:
     """Whatever the bytes, those outside of texts stay."""

@@ -98,6 +98,7 @@ def test_thoughts_of_gemini_are_gone() -> None:
     assert comment == hiding("gemini").events(comment)
 
 
+@pytest.mark.covers(True)
 @pytest.mark.parametrize("name", NAMES)
 @given(st.text(st.sampled_from('{}[]":,tru \n'), max_size=40), st.integers(0, 60))
 def test_what_is_no_json_stays(name: str, noise: str, at: int) -> None:

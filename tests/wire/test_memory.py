@@ -25,6 +25,7 @@ SLOT = 9
 AROUND = 200_000
 
 
+@pytest.mark.covers(False)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_peak_is_a_small_multiple_of_the_text(dialect: str) -> None:
     """5,000 deltas need a few times the bytes of their text, and no more per byte than a tenth of them do."""
@@ -38,6 +39,7 @@ def test_the_peak_is_a_small_multiple_of_the_text(dialect: str) -> None:
     assert many < 1.25 * few
 
 
+@pytest.mark.covers(False)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_of_a_delta_nothing_is_kept_but_its_text(dialect: str) -> None:
     """In the middle of a stream there is a string for each delta, and no other object."""

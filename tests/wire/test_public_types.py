@@ -53,6 +53,7 @@ def test_a_response_is_what_the_public_types_say(
     assert [] == faults(name, front(name).write_response(result, shown))
 
 
+@pytest.mark.covers(True)
 @pytest.mark.parametrize("name", ["openai-responses", "anthropic"])
 @given(BLOCKS, st.sampled_from([0, 400, 429, 529]))
 def test_a_response_that_fails_is_what_the_public_types_say(name: str, blocks: list[Block], status: int) -> None:

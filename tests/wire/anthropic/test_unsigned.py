@@ -40,6 +40,7 @@ def stream(signature: str = "") -> list[bytes]:
     ]
 
 
+@pytest.mark.covers(True)
 @given(st.sets(st.integers(1, 7)))
 def test_a_block_that_ends_without_a_signature_gets_one_in_front_of_its_end(cuts: set[int]) -> None:
     """However many events come at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def test_no_stream_makes_the_reader_raise(raw: bytes, seed: int) -> None:
     assert whole == feed(cuts(raw, seed, 7))
 
 
+@pytest.mark.covers(True)
 @given(st.binary(max_size=60) | MESSAGE.map(body), st.integers(0, 9))
 def test_no_body_makes_the_reader_raise(raw: bytes, seed: int) -> None:
     """The same for a body that is not streamed."""

@@ -65,6 +65,7 @@ CALL = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.covers(True)
 @given(
     st.fixed_dictionaries(
         {"role": st.just("assistant")},
