@@ -22,8 +22,8 @@ from bench.gateway_clients.job import ASYNC, STREAMED, SYNC, Job, run  # noqa: E
 from bench.peers.places import Place  # noqa: E402
 from tests.adapters import asking  # noqa: E402
 from thinkback.adapters.openai_agents import Session  # noqa: E402
+from thinkback.drive.clock import now  # noqa: E402
 from thinkback.drive.leases import here  # noqa: E402
-from thinkback.drive.sync import now  # noqa: E402
 from thinkback.errors import BusyError, StoreError, ThinkbackError, WireError  # noqa: E402
 from thinkback_referee import Referee  # noqa: E402
 

@@ -42,8 +42,8 @@ from bench.gateway_clients.places import PLACES, front_of  # noqa: E402
 from bench.peers.places import KEY, Place  # noqa: E402
 from tests.adapters import asking  # noqa: E402
 from thinkback.adapters.pydantic_ai import ConversationStore, Reasoning  # noqa: E402
+from thinkback.drive.clock import now  # noqa: E402
 from thinkback.drive.leases import here  # noqa: E402
-from thinkback.drive.sync import now  # noqa: E402
 from thinkback.errors import BusyError, NotFoundError, StoreError  # noqa: E402
 from thinkback_referee import Referee  # noqa: E402
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.session.chats import kinds, open_session, refusals, run, statuses
 from tests.session.test_stream import CUT
-from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.shielded import to_the_end
 from thinkback.errors import ThinkbackError
 from thinkback.model.deltas import ReasoningDelta, Status
 from thinkback.session.aio import AsyncReplyStream

@@ -22,7 +22,7 @@ from tests.effort import Effort
 from tests.session.chats import DEFINITION, kinds, open_session, run
 from tests.stores.postgres_server import Server
 from thinkback.drive import leases
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import BusyError, ThinkbackError
 from thinkback.log.leases import Lease, Owner
 from thinkback.log.protocol import MAIN

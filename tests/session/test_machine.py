@@ -63,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.exits = ExitStack()
         self.clock = Clock()
-        self.exits.enter_context(patch("thinkback.drive.sync.time", self.clock))
+        self.exits.enter_context(patch("thinkback.drive.clock.time", self.clock))
         self.exits.enter_context(patch("thinkback.session.ids.secrets", self.clock))
         self.worlds = self.make_worlds()
         self.actions = 0

@@ -71,7 +71,7 @@ def _copy(
     store: SessionStore, place: Destination, names: Names, known: SessionInfo | None, commits: list[Commit]
 ) -> Session:
     """The copy. Planning wants a key where the endpoint does: any will do."""
-    from thinkback.drive.sync import now
+    from thinkback.drive.clock import now
     from thinkback.model.commits import Head
 
     if known is not None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval, failed, is_coroutine, read
+from thinkback.drive.clock import now
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.leases import ALONE, Tenure
 from thinkback.drive.line import Line
+from thinkback.drive.shielded import to_the_end
 from thinkback.drive.stopping import Stop
-from thinkback.drive.sync import TOOL_THREADS, net_error, now
+from thinkback.drive.sync import TOOL_THREADS, net_error
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_async_tool, run_tool
 from thinkback.errors import NetworkError, StoreError
@@ -27,8 +29,6 @@ from thinkback.turn import events
 from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 from thinkback.turn.plan import History
-
-T = TypeVar("T")
 
 
 class AsyncDriver:
@@ -220,21 +220,3 @@ async def _answer(approval: Approval, request: PermissionRequest, executor: Exec
     if answered.allow and answered.always:
         await asyncio.get_running_loop().run_in_executor(executor, approval.remember, request)
     return answered
-
-
-async def to_the_end(work: Awaitable[T]) -> T:
-    """What ``work`` gives. A cancellation meanwhile does not disturb it: it is raised when the work is done, from the
-    work's failure if that failed.
-    """
-    future = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not future.done():
-        try:
-            await asyncio.shield(future)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:  # the work's own failure, raised again below
-            break
-    if cancelled is not None:
-        raise cancelled from (None if future.cancelled() else future.exception())
-    return future.result()

@@ -12,6 +12,7 @@ from typing import assert_never
 from thinkback.drive import approval as asking
 from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval
+from thinkback.drive.clock import now
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.leases import ALONE, Tenure
 from thinkback.drive.line import Line
@@ -25,11 +26,6 @@ from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History
 
 TOOL_THREADS = 8
-
-
-def now() -> int:
-    """Microseconds since 1970 UTC."""
-    return time.time_ns() // 1000
 
 
 def net_error(id: str, error: NetworkError) -> events.NetError:

@@ -10,8 +10,9 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from thinkback.drive.asynchronous import AsyncDriver, to_the_end
+from thinkback.drive.asynchronous import AsyncDriver
 from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
+from thinkback.drive.shielded import to_the_end
 from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Commit, Message
 from thinkback.model.deltas import Delta, Status

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from thinkback.drive.clock import now
 from thinkback.drive.hooks import Hooks
 from thinkback.drive.leases import Holder
 from thinkback.drive.line import Line
-from thinkback.drive.sync import now
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import HeadMovedError, ThinkbackError
 from thinkback.log.protocol import SessionInfo

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.drive.auth import SIGN_INS
+from thinkback.drive.clock import now
 from thinkback.drive.http import Httpx2Transport, Transport
-from thinkback.drive.sync import now
 from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target, merge_headers

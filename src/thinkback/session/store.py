@@ -204,7 +204,7 @@ class SessionStore:
 
     def _open(self, name: str, place: EndpointConfig, profile: str, app: str) -> Session:
         """The session ``name``, made if it is not there, for requests to ``place``."""
-        from thinkback.drive.sync import now
+        from thinkback.drive.clock import now
         from thinkback.session import apps
         from thinkback.session.configuration import checked
         from thinkback.session.conversation import Conversation
@@ -328,7 +328,7 @@ class SessionStore:
         ``progress`` is called with how much is done, of how much (0: not known), and of what.
         Raises ``NotFoundError``, ``MissingPackageError``.
         """
-        from thinkback.drive.sync import now
+        from thinkback.drive.clock import now
         from thinkback.log.sharing import Sharing
         from thinkback.session.exchange import exporting
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import msgspec
 
 from thinkback.drive.agenda import Agenda, answer
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin, ToolCall

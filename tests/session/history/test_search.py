@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from tests.session.chats import get_weather, open_session
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.protocol import About
 from thinkback.model import canonical

@@ -107,7 +107,7 @@ def _unreached(session: Session) -> Finding | None:
 
 def _write(log: Store, info: SessionInfo, commits: Sequence[Commit], found: Examination) -> None:
     """Append the mending behind what was examined. Raises ``HeadMovedError`` where somebody wrote in between."""
-    from thinkback.drive.sync import now
+    from thinkback.drive.clock import now
     from thinkback.log.seal import head_of, seal
     from thinkback.model.commits import Step
     from thinkback.session.ids import new_id

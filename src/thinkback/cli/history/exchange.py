@@ -224,7 +224,7 @@ def _import_histories(
     *,
     follow: bool,
 ) -> None:
-    from thinkback.drive.sync import now
+    from thinkback.drive.clock import now
     from thinkback.session.exchange import following, histories
     from thinkback.session.times import moment
 

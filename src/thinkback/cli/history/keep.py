@@ -28,7 +28,7 @@ def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None
 
     A reset, a deleted branch and a rebase leave such commits behind, and their hash still finds them.
     """
-    from thinkback.drive.sync import now
+    from thinkback.drive.clock import now
 
     with existing_log(db) as store, progress_line("looking" if dry_run else "removing") as progress:
         removed = store.log.care.gc(now() - round(older_than * DAY), dry_run=dry_run, progress=progress)

@@ -75,7 +75,7 @@ def usage_command(
     if everything or since or program or project or by in _WHOLE:
         if session or family:
             raise click.UsageError("this is of the whole log: leave out SESSION and --family")
-        from thinkback.drive.sync import now
+        from thinkback.drive.clock import now
         from thinkback.session.times import moment
 
         with existing_log(db) as store:

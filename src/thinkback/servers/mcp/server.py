@@ -20,7 +20,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 import thinkback
-from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.shielded import to_the_end
 from thinkback.drive.tools import inline
 from thinkback.errors import ThinkbackError
 from thinkback.model import canonical

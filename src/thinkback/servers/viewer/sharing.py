@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.log.outline import Outline
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import SessionInfo

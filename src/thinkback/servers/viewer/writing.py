@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import HeadMovedError, NotFoundError, ThinkbackError
 from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.formats.history import Format, History, Left, Notes, key_of, placed
 from thinkback.formats.registry import MODULES, program

@@ -15,7 +15,7 @@ from itertools import count
 
 import msgspec
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import ExportFileError, IdTakenError, NotFoundError, SettingError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Line

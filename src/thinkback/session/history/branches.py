@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import msgspec
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import BranchError, HeadMovedError, NotFoundError
 from thinkback.log import cherry_pick
 from thinkback.log.diff import Compared, Diff, compare, diff

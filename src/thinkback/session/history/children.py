@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, get_a
 
 from thinkback.compile.counts import DEFAULT_RATIO
 from thinkback.compile.neutral import compile_neutral
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import BranchError, UnsupportedContent
 from thinkback.log.cherry_pick import Unit, copied, units
 from thinkback.log.copy_commits import is_said

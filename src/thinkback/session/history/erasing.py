@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from thinkback.drive.clock import now
 from thinkback.drive.hooks import Hooks
 from thinkback.drive.leases import Holder
-from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
 from thinkback.log.agents import directory_of

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import ThinkbackError
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Hit, Query, Store

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.servers.gateway.harness.engines import KEY, Plays, ask, engine
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.log.leases import Owner
 from thinkback.log.protocol import MAIN
 from thinkback.stores import open_store

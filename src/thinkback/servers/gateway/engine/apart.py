@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.shielded import to_the_end
 
 T = TypeVar("T")
 LARGE = 256 * 1024

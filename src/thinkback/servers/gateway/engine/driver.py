@@ -17,9 +17,9 @@ from typing import Any, assert_never
 
 import msgspec
 
-from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.clock import now
 from thinkback.drive.http import HttpResponse, Timeouts
-from thinkback.drive.sync import now
+from thinkback.drive.shielded import to_the_end
 from thinkback.proxy import lookups
 from thinkback.proxy.events import (
     Answered,
