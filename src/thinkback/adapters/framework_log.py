@@ -23,9 +23,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from thinkback.drive.asynchronous import to_the_end
+from thinkback.adapters.open_logs import Log, OpenLogs, named, other_durability
+from thinkback.drive.clock import now
 from thinkback.drive.leases import Holder
-from thinkback.drive.sync import now
+from thinkback.drive.shielded import to_the_end
 from thinkback.errors import HeadMovedError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import About, AppendRequest, Durability, SessionInfo, Store
 from thinkback.log.seal import head_of, seal
@@ -36,7 +37,6 @@ from thinkback.rules import Rulebook
 from thinkback.session import config
 from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.session.ids import new_id
-from thinkback.session.store import SessionStore
 from thinkback.stores import SERVER, open_store
 
 T = TypeVar("T")
@@ -212,26 +212,14 @@ def _text_at(commits: Sequence[Commit], at: int, path: Sequence[int | str], read
 # -- the log -----------------------------------------------------------------------------------------------------------
 
 
-class _Process(NamedTuple):
-    """The logs that are open in this process: by place, with how many use each."""
+class _Open(NamedTuple):
+    """An open log that its users share."""
 
-    lock: threading.Lock
-    open: dict[tuple[str, str], tuple[Store, Durability]]
-    users: dict[tuple[str, str], int]
-
-
-_process = _Process(threading.Lock(), {}, {})
-_parents: list[_Process] = []
-"""Those of the processes that this one was forked from: closing one would take its locks from the parent."""
+    store: Store
+    durability: Durability
 
 
-def _forked() -> None:
-    global _process
-    _parents.append(_process)
-    _process = _Process(threading.Lock(), {}, {})
-
-
-os.register_at_fork(after_in_child=_forked)
+_logs: OpenLogs[_Open] = OpenLogs()
 
 
 class FrameworkLog:
@@ -240,20 +228,19 @@ class FrameworkLog:
     def __init__(
         self,
         program: str,
-        log: str | os.PathLike[str] | SessionStore,
+        log: Log,
         *,
         tenant: str = "default",
         durability: Durability = "full",
     ) -> None:
         self.program = program
-        self._given = log if isinstance(log, SessionStore) else None
+        self._given, path = named(log)
         self._tenant, self._durability = tenant, durability
         self._made_in = os.getpid()
         self._is_closed = False
         self._executor: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = threading.Lock()
-        self._used: _Process | None = None
-        path = "" if isinstance(log, SessionStore) else os.fspath(log)
+        self._used: _Open | None = None
         in_memory = path == ":memory:"
         self._path = path if in_memory or path.startswith(SERVER) else os.path.realpath(path)
         self._place = (f"{path}#{next(_numbers)}" if in_memory else self._path, tenant)
@@ -276,21 +263,21 @@ class FrameworkLog:
                     next_actions=("open it again in each process: two processes cannot share connections",),
                 )
             return self._given.log
-        with _process.lock:
-            there = _process.open.get(self._place)
-            if there is None:
-                there = open_store(self._path, self._durability, self._tenant), self._durability
-                _process.open[self._place] = there
-            if there[1] != self._durability:
-                raise SettingError(
-                    f"{self._path} is open with durability={there[1]!r} already",
-                    details={"key": "durability", "value": self._durability},
-                    next_actions=(f"give durability={there[1]!r}, or another log",),
-                )
-            if self._used is not _process:
-                _process.users[self._place] = _process.users.get(self._place, 0) + 1
-                self._used = _process
-        return there[0]
+        used = self._used
+        if used is None or _logs.get(self._place) is not used:
+            used = _logs.use(self._place, self, self._opened)
+            if used.durability != self._durability:
+                self._leave(used)
+                raise other_durability(self._path, used.durability, self._durability)
+            self._used = used
+        return used.store
+
+    def _opened(self) -> _Open:
+        return _Open(open_store(self._path, self._durability, self._tenant), self._durability)
+
+    def _leave(self, used: _Open) -> None:
+        if _logs.leave(self._place, self):
+            used.store.close()
 
     @property
     def rulebook(self) -> Rulebook:
@@ -311,14 +298,9 @@ class FrameworkLog:
             executor, self._executor = self._executor, None
         if executor is not None and executor[0] == os.getpid():
             executor[1].shutdown(wait=True)
-        with _process.lock:
-            if self._used is not _process:
-                return
-            _process.users[self._place] -= 1
-            if _process.users[self._place] == 0:
-                del _process.users[self._place]
-                store, _ = _process.open.pop(self._place)
-                store.close()
+        used = _logs.get(self._place)
+        if used is not None:
+            self._leave(used)
 
     async def read(self, work: Callable[[], T]) -> T:
         """What ``work`` gives, which reads the log, in a thread."""

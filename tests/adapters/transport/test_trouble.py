@@ -62,13 +62,13 @@ def log(tmp_path: Path) -> Path:
 def test_a_journal_that_is_dropped_leaves_nothing_to_the_next(tmp_path: Path) -> None:
     """Whatever address in memory the next one gets."""
     with thinkback.open(tmp_path / "a.db") as first, thinkback.open(tmp_path / "b.db") as second:
-        before = dict(journals._process.open)
+        before = journals._logs.all()
         for store in [first, second] * 20:
             journal = Journal(store)
             assert store.log is journal._log().store
             del journal
             gc.collect()
-        assert before == journals._process.open
+        assert before == journals._logs.all()
 
 
 @pytest.mark.parametrize("key", ["ollama", "lm-studio"])
@@ -152,7 +152,7 @@ def test_a_stream_that_is_dropped_unclosed_is_recorded(log: Path, begun: bool, b
         opened = journal._log()
 
         def collect() -> None:
-            with journals._process.lock, opened.lock:
+            with journals._logs._mine.lock, opened.lock:
                 gc.collect()
 
         collector = threading.Thread(target=collect, daemon=True)
@@ -420,7 +420,7 @@ def test_a_forked_process_leaves_the_responses_of_its_parent_alone(log: Path) ->
 
 
 def test_a_log_that_is_slow_to_open_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each path is opened for itself, and by one thread."""
+    """Each path is opened for itself, and by one thread; a transport is one user of it, whatever threads it has."""
     slow, go_on, opened = str(tmp_path / "slow.db"), threading.Event(), []
 
     def open_store(path: str, durability: Any) -> Any:
@@ -430,14 +430,17 @@ def test_a_log_that_is_slow_to_open_delays_no_other(tmp_path: Path, monkeypatch:
         return stores.open_store(path, durability)
 
     monkeypatch.setattr(journals, "open_store", open_store)
-    logs = [Journal(slow), Journal(slow), Journal(tmp_path / "other.db")]
-    with ThreadPoolExecutor(3) as threads:
+    shared = Journal(slow)
+    logs = [Journal(tmp_path / "other.db"), shared, shared, Journal(slow)]
+    with ThreadPoolExecutor(4) as threads:
         waiting = [threads.submit(journal._log) for journal in logs]
         try:
-            assert waiting[2].result(5).users == 1
+            assert waiting[0].result(5).place == str(tmp_path / "other.db")
         finally:
             go_on.set()
-        assert waiting[0].result() is waiting[1].result()
+        (there,) = {each.result() for each in waiting[1:]}
     assert [slow] == [path for path in opened if path == slow]
     for journal in logs:
         journal.close()
+    with pytest.raises(StoreError, match="closed"):
+        there.store.count()

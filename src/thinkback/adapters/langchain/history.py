@@ -6,7 +6,6 @@ once. What ``clear`` takes away stays in the log, on a branch. What was said in 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from langchain_core.messages import (
 )
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, noted, notes
+from thinkback.adapters.open_logs import Log
 from thinkback.errors import ThinkbackError
 from thinkback.formats.history import Answer, placed
 from thinkback.formats.parts import call, thought
@@ -29,7 +29,6 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Head, Message, Response, surviving
 from thinkback.session.ids import new_id
-from thinkback.session.store import SessionStore
 from thinkback.wire import registry
 from thinkback.wire.values import members_of, plain
 
@@ -48,7 +47,7 @@ class ChatMessageHistory(BaseChatMessageHistory):  # type: ignore[misc]
     def __init__(
         self,
         session_id: str,
-        log: str | os.PathLike[str] | SessionStore,
+        log: Log,
         *,
         tenant: str = "default",
         durability: Durability = "full",

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import httpx2
 from langchain.agents.middleware import AgentMiddleware
 
+from thinkback.adapters.open_logs import Log
 from thinkback.adapters.transport import telling
-from thinkback.adapters.transport.transports import Log, async_http_client, http_client
+from thinkback.adapters.transport.transports import async_http_client, http_client
 from thinkback.errors import NotFoundError
 
 T = TypeVar("T")

@@ -8,18 +8,17 @@ framework, whose protocol it follows by its shape.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, noted, notes
+from thinkback.adapters.open_logs import Log
 from thinkback.adapters.openai_agents.items import NAME, WORDS, drafts_of, items_said, key_of, without_reasoning
 from thinkback.errors import ThinkbackError
 from thinkback.log.protocol import Durability
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Commit, Draft, Head, Response
 from thinkback.session.ids import new_id
-from thinkback.session.store import SessionStore
 from thinkback.wire.openai_responses.blocks import carrier
 from thinkback.wire.values import members_of, plain
 
@@ -44,7 +43,7 @@ class Session:
     def __init__(
         self,
         session_id: str,
-        log: str | os.PathLike[str] | SessionStore,
+        log: Log,
         *,
         endpoint: str = "",
         model: str = "",

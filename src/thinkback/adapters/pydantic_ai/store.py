@@ -9,7 +9,6 @@ one is a conflict that leaves nothing behind; what a conversation leaves, or del
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -20,8 +19,9 @@ from pydantic_ai import conversation_store as host
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from thinkback.adapters.framework_log import FrameworkLog, Note, note, noted, notes, whole_steps
+from thinkback.adapters.open_logs import Log
 from thinkback.adapters.pydantic_ai.messages import NAME, WORDS, drafts_of
-from thinkback.drive.sync import now
+from thinkback.drive.clock import now
 from thinkback.errors import HeadMovedError, NotFoundError, SettingError, StoreError
 from thinkback.log.protocol import About, Durability, Origin, SessionInfo
 from thinkback.model import canonical
@@ -30,7 +30,6 @@ from thinkback.model.commits import Commit, Draft, Head
 from thinkback.rules.book import UNKNOWN
 from thinkback.rules.urls import normalise_url, server_of
 from thinkback.session.ids import new_id
-from thinkback.session.store import SessionStore
 from thinkback.turn.orphans import last_system
 from thinkback.wire.values import members_of, plain
 
@@ -65,7 +64,7 @@ class ConversationStore(host.ConversationStore):
 
     def __init__(
         self,
-        log: str | os.PathLike[str] | SessionStore,
+        log: Log,
         *,
         tenant: str = "default",
         durability: Durability = "full",

@@ -18,22 +18,22 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
 
+from thinkback.adapters.open_logs import Log, OpenLogs, named, other_durability
 from thinkback.adapters.transport import dropped
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
 from thinkback.proxy.events import ReadHistory, Unavailable
 from thinkback.proxy.histories import Histories
 from thinkback.proxy.request_view import Beginning
 from thinkback.session.ids import outside
-from thinkback.session.store import SessionStore
 from thinkback.stores import SERVER, open_store
 from thinkback.turn.plan import History
 
 if TYPE_CHECKING:
     from thinkback.rules import Rulebook
+    from thinkback.session.store import SessionStore
 
 T = TypeVar("T")
 OnLogError: TypeAlias = Literal["warn", "raise"]
@@ -53,7 +53,6 @@ class _Open:
 
     def __init__(self, place: str, store: Store, durability: Durability, *, is_ours: bool) -> None:
         self.place, self.store, self.durability, self._is_ours = place, store, durability, is_ours
-        self.users = 0
         self.histories = Histories()
         self.lock = threading.Lock()
         self.held: OrderedDict[bytes, tuple[float, AppendRequest]] = OrderedDict()
@@ -87,54 +86,12 @@ class _Open:
                 self.store.close()
 
 
-class _Process:
-    """The logs that are open in this process, by place. ``lock`` is of the table alone: opening one log, which may take
-    its time, keeps out only who wants that one.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.open: dict[str, _Open] = {}
-        self._opening: WeakValueDictionary[str, _Door] = WeakValueDictionary()
-
-    def use(self, place: str, make: Callable[[], _Open]) -> _Open:
-        """The log at ``place`` for one more transport, opened by ``make`` where it is not open."""
-        with self.lock:
-            door = self._opening.setdefault(place, _Door())
-        with door.lock:
-            with self.lock:
-                found = self.open.get(place)
-                if found is not None:
-                    found.users += 1
-                    return found
-            made = make()
-            made.users = 1
-            with self.lock:
-                self.open[place] = made
-            return made
-
-
-class _Door:
-    """Who has its lock opens a log."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
-_process = _Process()
-_parents: list[_Process] = []
-"""Those of the processes that this one was forked from: closing one would take its locks from the parent."""
-
-
-def _forked() -> None:
-    global _process
-    _parents.append(_process)
-    _process = _Process()
+_logs: OpenLogs[_Open] = OpenLogs()
 
 
 def _ended() -> None:
     dropped.record_all()
-    for log in list(_process.open.values()):
+    for log in _logs.all():
         try:
             log.flush(float("inf"))
         except ThinkbackError as error:
@@ -145,12 +102,11 @@ def _dropped(place: str) -> None:
     """Let go of a log that one transport alone had, which is gone without being closed; what it holds is recorded when
     the process ends. Takes no lock: it runs wherever objects are collected.
     """
-    log = _process.open.get(place)
+    log = _logs.get(place)
     if log is not None and not log.held:
-        _process.open.pop(place, None)
+        _logs.forget(place)
 
 
-os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
 
 
@@ -166,14 +122,11 @@ def _refuse_parents(store: SessionStore) -> None:
 class Journal:
     """The log of one transport: a path or address, or a store that the program has open already."""
 
-    def __init__(
-        self, log: str | os.PathLike[str] | SessionStore, durability: Durability = "full", on_error: OnLogError = "warn"
-    ) -> None:
-        self._given = log if isinstance(log, SessionStore) else None
+    def __init__(self, log: Log, durability: Durability = "full", on_error: OnLogError = "warn") -> None:
+        self._given, path = named(log)
         if self._given is not None:
             _refuse_parents(self._given)
             self._given.log.count()  # a closed one says so at once
-        path = "" if isinstance(log, SessionStore) else os.fspath(log)
         is_file = path and path != ":memory:" and not path.startswith(SERVER)
         if is_file:
             self._place = os.path.realpath(path)
@@ -189,14 +142,9 @@ class Journal:
         self._rests_until = float("-inf")
         self._is_warned = self._is_closed = False
         self._names: dict[str, Beginning] = {}
-        with _process.lock:
-            there = _process.open.get(self._place)
+        there = _logs.get(self._place)
         if there is not None and there.durability != durability:
-            raise SettingError(
-                f"{self.shown} is open with durability={there.durability!r} already",
-                details={"key": "durability", "value": durability},
-                next_actions=(f"give durability={there.durability!r}, or another log",),
-            )
+            raise other_durability(self.shown, there.durability, durability)
 
     @property
     def rulebook(self) -> Rulebook:
@@ -281,27 +229,19 @@ class Journal:
         """Let go of the log; the last transport on it closes it."""
         self._is_closed = True
         used, self._used = self._used, None
-        if used is None:
-            return
-        with _process.lock:
-            if _process.open.get(self._place) is not used:  # the parent's
-                return
-            used.users -= 1
-            if used.users > 0:
-                return
-            del _process.open[self._place]
-        self._tried(used.close, None)
+        if used is not None and _logs.leave(self._place, self):
+            self._tried(used.close, None)
 
     def _current(self) -> _Open | None:
         """The log, where this process has it open; what its parent had open is the parent's."""
         used = self._used
-        return used if used is not None and _process.open.get(self._place) is used else None
+        return used if used is not None and _logs.get(self._place) is used else None
 
     def _log(self) -> _Open:
         used = self._current()
         if used is not None:
             return used
-        self._used = _process.use(self._place, self._opened)
+        self._used = _logs.use(self._place, self, self._opened)
         return self._used
 
     def _opened(self) -> _Open:

@@ -21,9 +21,9 @@ from thinkback.adapters.transport.journal import Journal
 from thinkback.adapters.transport.recognising import Api, Sender, sender_of
 from thinkback.adapters.transport.refusals import added_names, named_in
 from thinkback.drive.auth import Keyring
+from thinkback.drive.clock import now
 from thinkback.drive.deadline import Deadline
 from thinkback.drive.http import translate
-from thinkback.drive.sync import now
 from thinkback.errors import HeadMovedError, NetworkError, StoreError, WireError
 from thinkback.model.blocks import Origin
 from thinkback.model.target import Settings, Target, merge_headers

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import httpx2
 
+from thinkback.adapters.open_logs import Log
 from thinkback.adapters.transport import dropped, telling
 from thinkback.adapters.transport.journal import Journal, OnLogError
 from thinkback.adapters.transport.passage import (
@@ -38,19 +39,17 @@ from thinkback.adapters.transport.passage import (
     Untouched,
 )
 from thinkback.adapters.transport.recognising import Apis, Unknown
-from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import usual_context
+from thinkback.drive.shielded import to_the_end
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.log.protocol import Durability
 from thinkback.session.ids import outside
-from thinkback.session.store import SessionStore
 
 # As the SDKs have it for clients of their own.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
 LARGE = 16 * 1024
 """Bytes of a request from which on an event loop leaves it to a thread."""
-Log = str | os.PathLike[str] | SessionStore
 
 
 class _Options:
