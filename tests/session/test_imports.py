@@ -64,6 +64,26 @@ def test_reading_a_log_needs_no_http_client() -> None:
     assert "[]" == run(program)
 
 
+def test_the_transport_loads_what_its_requests_need() -> None:
+    """Neither its import nor a usual request loads a driver, a sign-in of a cloud, or other dialects' parameters."""
+    program = """
+        import sys, httpx2, thinkback
+        def answer(request):
+            message = {"role": "assistant", "reasoning_content": "So.", "content": "42."}
+            return httpx2.Response(200, json={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Why?"}]}
+        with thinkback.http_client(":memory:", transport=httpx2.MockTransport(answer)) as client:
+            client.post("https://api.deepseek.com/chat/completions", json=body)
+        drive = [f"drive.{name}" for name in ("agenda", "asynchronous", "leases", "line", "sync", "tools", "auth.aws")]
+        turn = ["turn.safe_commands", "turn.translation.parameters", "turn.translation.reasoning"]
+        rare = [*drive, *turn, "session.store", "session.config.keys", "wire.event_stream"]
+        rare.append("adapters.transport.refusals")
+        found = [*(f"thinkback.{name}" for name in rare), "difflib", "html.entities"]
+        print(thinkback.why().recorded, [name for name in found if name in sys.modules])
+    """
+    assert "True []" == run(program)
+
+
 def test_every_public_name_is_there() -> None:
     """Each loads, is listed, and nothing else is pretended."""
     for name in thinkback.__all__:

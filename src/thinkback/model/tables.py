@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
 
 
 def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of HTML; line ends of a cell stay."""
+    from html import escape  # with all names of characters, which only who draws a table needs
+
     head = "".join(f"<th>{escape(word)}</th>" for word in headings)
     lines = (
         "".join(f'<td style="text-align:left;white-space:pre-wrap">{escape(cell)}</td>' for cell in r) for r in rows

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -62,19 +63,61 @@ _END = "\0"
 _AGAIN = 1 << 18
 
 
-class _Delimiters(NamedTuple):
-    """The tags as they are looked for, in the one or in either case; the texts among them are as ``folded``."""
+class _Delimiters:
+    """The tags as they are looked for, in the one or in either case; the texts among them are as ``folded``.
 
-    folded: Callable[[str], str]
-    closing_of: dict[str, str]
-    lone: frozenset[str]
-    closing: dict[str, re.Pattern[str]]
-    before_tags: re.Pattern[str]
-    after_tags: re.Pattern[str]
-    attributes_begin: re.Pattern[str]
-    opening_begins: frozenset[str]
-    tag_begins: frozenset[str]
-    may_begin: re.Pattern[str]
+    Each pattern is made for the first text that needs it: most texts have no bracket, and compiling all patterns takes
+    longer than importing everything else.
+    """
+
+    def __init__(self, folded: Callable[[str], str], flags: re.RegexFlag) -> None:
+        self.folded, self._flags = folded, flags
+        self.closing_of = {folded(opening): folded(closing) for opening, closing in TAGS}
+        self.lone = frozenset(map(folded, LONE_CLOSINGS))
+
+    @cached_property
+    def closing(self) -> dict[str, re.Pattern[str]]:
+        """What finds each closing tag."""
+        return {closing: re.compile(re.escape(closing), self._flags) for closing in self.closing_of.values()}
+
+    @cached_property
+    def before_tags(self) -> re.Pattern[str]:
+        """What finds the first tag."""
+        return _any_of(self._flags, *self._openings, *map(re.escape, sorted(self.lone)))
+
+    @cached_property
+    def after_tags(self) -> re.Pattern[str]:
+        """What finds a further one."""
+        return _any_of(self._flags, *self._openings)
+
+    @cached_property
+    def attributes_begin(self) -> re.Pattern[str]:
+        """What finds the beginning of a tag with attributes."""
+        return re.compile(_ATTRIBUTES_BEGIN, self._flags)
+
+    @cached_property
+    def opening_begins(self) -> frozenset[str]:
+        """How opening tags begin."""
+        return _beginnings(self.closing_of)
+
+    @cached_property
+    def tag_begins(self) -> frozenset[str]:
+        """How tags begin."""
+        return self.opening_begins | _beginnings(self.lone)
+
+    @cached_property
+    def may_begin(self) -> re.Pattern[str]:
+        """Finds any of the tags by how it begins, and any text ended by ``_END`` whose end may turn out to be one.
+
+        In all letters' cases: what it finds is looked at again.
+        """
+        tags = (*self.closing_of, *self.lone)
+        cut = {re.escape(tag[:length]) + _END for tag in tags for length in range(1, _TELLING)}
+        return _any_of(re.IGNORECASE, *sorted(cut | {re.escape(tag[:_TELLING]) for tag in tags}))
+
+    @property
+    def _openings(self) -> tuple[str, ...]:
+        return (*map(re.escape, self.closing_of), _WITH_ATTRIBUTES)
 
 
 def _any_of(flags: re.RegexFlag, *patterns: str) -> re.Pattern[str]:
@@ -90,36 +133,9 @@ def _beginnings(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag[:length] for tag in tags for length in range(1, len(tag)))
 
 
-def _delimiters(folded: Callable[[str], str], flags: re.RegexFlag) -> _Delimiters:
-    closing_of = {folded(opening): folded(closing) for opening, closing in TAGS}
-    lone = frozenset(map(folded, LONE_CLOSINGS))
-    openings = (*map(re.escape, closing_of), _WITH_ATTRIBUTES)
-    return _Delimiters(
-        folded=folded,
-        closing_of=closing_of,
-        lone=lone,
-        closing={closing: re.compile(re.escape(closing), flags) for closing in closing_of.values()},
-        before_tags=_any_of(flags, *openings, *map(re.escape, sorted(lone))),
-        after_tags=_any_of(flags, *openings),
-        attributes_begin=re.compile(_ATTRIBUTES_BEGIN, flags),
-        opening_begins=_beginnings(closing_of),
-        tag_begins=_beginnings(closing_of) | _beginnings(lone),
-        may_begin=_may_begin(*closing_of, *lone),
-    )
-
-
-def _may_begin(*tags: str) -> re.Pattern[str]:
-    """Finds any of ``tags`` by how it begins, and any text ended by ``_END`` whose end may turn out to be one.
-
-    In all letters' cases: what it finds is looked at again.
-    """
-    cut = {re.escape(tag[:length]) + _END for tag in tags for length in range(1, _TELLING)}
-    return _any_of(re.IGNORECASE, *sorted(cut | {re.escape(tag[:_TELLING]) for tag in tags}))
-
-
 # Of other letters than those of ASCII a few are one of them in another case; they make no tag.
-_EITHER_CASE = _delimiters(str.lower, re.IGNORECASE | re.ASCII)
-_EXACT = _delimiters(str, re.NOFLAG)
+_EITHER_CASE = _Delimiters(str.lower, re.IGNORECASE | re.ASCII)
+_EXACT = _Delimiters(str, re.NOFLAG)
 
 Kind: TypeAlias = Literal["text", "open", "reasoning", "close", "lone_close"]
 Where: TypeAlias = Literal["start", "anywhere", "off"]

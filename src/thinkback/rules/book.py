@@ -12,7 +12,6 @@ How a rule row is chosen, the first that applies:
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -116,6 +115,8 @@ class Rulebook:
 
     def nearest(self, endpoint: str, model: str) -> list[str]:
         """The known models of the endpoint with this id whose names are most like ``model``, the likest first."""
+        import difflib
+
         names = {name.lower(): name for name in self.served(endpoint)}
         return [names[close] for close in difflib.get_close_matches(model.lower(), names)]
 
@@ -125,6 +126,8 @@ class Rulebook:
         found = self._by_name().get(wanted)
         if found is not None:
             return found
+        import difflib
+
         known = sorted(row.id for row in self.endpoints())
         close = difflib.get_close_matches(wanted, known, cutoff=0.8)
         hint = f"did you mean {' or '.join(close)}?" if close else "`thinkback endpoints` lists them"

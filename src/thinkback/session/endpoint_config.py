@@ -18,7 +18,6 @@ from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target
 from thinkback.rules.urls import server_of
 from thinkback.session import config
-from thinkback.session.config import keys
 from thinkback.turn.credentials import Authenticator
 
 _WILD = re.compile(r"[*?[]")
@@ -119,6 +118,8 @@ class EndpointConfig(msgspec.Struct, frozen=True):
 
     def _account(self, endpoint: Endpoint, base_url: str) -> tuple[str, bool]:
         """Who pays, as far as it is known before the next request is signed."""
+        from thinkback.session.config import keys
+
         has_own = self._has_own_credentials(endpoint)
         key = None if has_own else keys.of_endpoint(endpoint, self.api_key, self.key_env)
         account, known = account_of(endpoint, base_url, self.headers_given, key)
@@ -150,6 +151,8 @@ class EndpointConfig(msgspec.Struct, frozen=True):
         endpoint = self.resolved(rulebook)
         if self._has_own_credentials(endpoint):
             return NO_CREDENTIALS
+        from thinkback.session.config import keys
+
         key = keys.of_endpoint(endpoint, self.api_key, self.key_env)
         if key is None and self.key_env:
             raise keys.missing(self.key_env)

@@ -5,7 +5,6 @@ Must not: know who said them; that is in ``layers``.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -34,6 +33,8 @@ def find(name: str) -> Key:
             details={"key": name, "close_matches": ()},
             next_actions=ELSEWHERE[name][1:],
         )
+    import difflib
+
     # only last parts are compared: with the group's name in front everything looks alike
     last = {known.rpartition(".")[2].lower(): known for known in KEYS}
     wanted = name.rpartition(".")[2].lower()

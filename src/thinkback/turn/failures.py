@@ -35,10 +35,9 @@ _SHOWN = "; the response came as a stream: what was shown of it, answer and reas
 _NOT_THERE = "check the base URL and the network: a proxy, firewall or sign-in page answers in the endpoint's place"
 _REFEREE = "referee"
 """Its endpoint is a server of our own, which a person starts."""
-_ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
-_ABOUT_MODELS = re.compile(
-    r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
-    re.IGNORECASE,
+_ABOUT_KEYS = r"(?i)api[ _-]?key|credential|unauthenticated|unauthorized"
+_ABOUT_MODELS = (
+    r"(?i)\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b"
 )
 
 
@@ -155,9 +154,9 @@ def _is_about_model(failure: Failure, model: str) -> bool:
     message = failure.message
     if failure.code == PAGE or failure.status not in (400, 404):
         return False
-    if failure.status == 400 and _ABOUT_KEYS.search(message):
+    if failure.status == 400 and re.search(_ABOUT_KEYS, message):
         return False
-    return bool(_ABOUT_MODELS.search(message)) or (failure.status == 404 and model in message)
+    return bool(re.search(_ABOUT_MODELS, message)) or (failure.status == 404 and model in message)
 
 
 def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
@@ -165,7 +164,7 @@ def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
     status = failure.status
     if failure.code == PAGE:
         return (_NOT_THERE, f"the base URL is {plan.target.base_url}")
-    if status == 400 and _ABOUT_KEYS.search(failure.message):
+    if status == 400 and re.search(_ABOUT_KEYS, failure.message):
         status = 401
     if status in (401, 403) and plan.waits:
         return (f"check what {plan.target.endpoint.auth.scheme} signs in as, and what that may use",)

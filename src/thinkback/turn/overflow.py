@@ -39,7 +39,8 @@ _TEXTS = (
     r"max_new_tokens`? must be <=",  # TGI, Together
     r"input length[^.]{0,40}exceeds",  # Ollama, SGLang, vLLM
 )
-_TEXT = re.compile("|".join(_TEXTS), re.IGNORECASE)
+# Compiled for the first refusal: that takes milliseconds.
+_TEXT = f"(?i){'|'.join(_TEXTS)}"
 
 
 def is_overflow(failure: Failure) -> bool:
@@ -48,4 +49,4 @@ def is_overflow(failure: Failure) -> bool:
         return False
     if failure.status == _TOO_LARGE or not _CODES.isdisjoint((failure.code, failure.type)):
         return True
-    return _TEXT.search(f"{failure.message} {failure.upstream}") is not None
+    return re.search(_TEXT, f"{failure.message} {failure.upstream}") is not None

@@ -22,7 +22,6 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Effect as Effect
 from thinkback.settings.permissions import Action, Rule, is_like, literal
-from thinkback.turn.safe_commands import METACHARACTERS, is_safe
 
 Mode: TypeAlias = Literal["auto", "ask", "read_only"]
 
@@ -83,6 +82,8 @@ class _Subject(NamedTuple):
 
 def decide(permissions: Permissions, call: ToolCall, effect: Effect) -> Verdict:
     """What is to happen with ``call`` of a tool with this ``effect``."""
+    from thinkback.turn.safe_commands import is_safe
+
     subjects = _subjects(call)
     subject = subjects[0]
     speaking = [rule for rule in permissions.rules if _is_about(rule, call, subjects)]
@@ -136,6 +137,8 @@ def _is_about(rule: Rule, call: ToolCall, subjects: Sequence[_Subject]) -> bool:
 
 def _is_plain(subject: _Subject) -> bool:
     """Whether an asterisk may stand for a part of it: nothing in it leads elsewhere."""
+    from thinkback.turn.safe_commands import METACHARACTERS
+
     if subject.kind == "path":
         return ".." not in subject.text.replace("\\", "/").split("/")
     return subject.kind != "command" or not METACHARACTERS.search(subject.text)

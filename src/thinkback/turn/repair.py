@@ -46,9 +46,9 @@ _COMMON = (
     _STORED,
     _BOUND,
 )
-_INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index |\bstep )(\d+)(?:\.content\.(\d+))?")
-_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|cmp|item)_[\w-]*\w")
-_PARAMETER = re.compile(r"(?:parameter|argument)s?(?: supplied)?\W+(\w+)", re.IGNORECASE)
+_INDEX = r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index |\bstep )(\d+)(?:\.content\.(\d+))?"
+_ITEM = r"\b(?:rs|fc|msg|ws|ctc|cmp|item)_[\w-]*\w"
+_PARAMETER = r"(?i)(?:parameter|argument)s?(?: supplied)?\W+(\w+)"
 
 
 def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repair | None:
@@ -90,7 +90,7 @@ def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:
             is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
             return not held and rule.server_drop is not None and (is_bound or not rule.prefix_bound)
         case "older_turns":
-            named = _INDEX.search(text)
+            named = re.search(_INDEX, text)
             return named is None or int(named.group(1)) < plan.open_at
         case _:
             return True
@@ -123,8 +123,8 @@ def is_missing_reasoning(text: str) -> bool:
 
 def _names_parameter(text: str, plan: Plan) -> bool:
     """Whether the refusal is about a parameter of this very request, which no other history mends."""
-    named = _PARAMETER.search(text)
-    return named is not None and named.group(1) in plan.params and _INDEX.search(text) is None
+    named = re.search(_PARAMETER, text)
+    return named is not None and named.group(1) in plan.params and re.search(_INDEX, text) is None
 
 
 def _is_for(value: object, plan: Plan) -> TypeGuard[Repair]:
@@ -182,12 +182,12 @@ def _is_by_hand(commit: Commit) -> bool:
 def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]) -> list[Decision]:
     """What was sent on the message or item that ``text`` names; where a stranger minted it, all that is from there, and
     where it is bound to what stood before it, all that is bound to it."""
-    for item in _ITEM.findall(text):
+    for item in re.findall(_ITEM, text):
         responses = _responses_with(item, commits)
         chosen = [found for found in own if responses.get(found.block)]
         if chosen:
             return chosen
-    named = _INDEX.search(text)
+    named = re.search(_INDEX, text)
     if named is None:
         return []
     at = int(named.group(1))

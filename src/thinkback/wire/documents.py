@@ -18,8 +18,8 @@ _DEPTH = 100
 _NESTING = (dict, list)
 PAGE = "html"
 """The code of a failure where a page for browsers came in the place of an answer."""
-_IS_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
-_TITLE = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+_IS_PAGE = r"(?is)\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b"
+_TITLE = r"(?i)<title[^>]*>([^<]*)</title"
 _LONGEST_TITLE = 80
 # A page says what it is at its beginning; a body without an end is not searched for it.
 _HEAD = 8_192
@@ -54,9 +54,9 @@ def not_json(payload: bytes, error: Exception) -> Failure:
 def page_of(text: str) -> str:
     """What a page for browsers is called in an error, with its title; nothing for any other text."""
     head = text[:_HEAD]
-    if not _IS_PAGE.match(head):
+    if not re.match(_IS_PAGE, head):
         return ""
-    title = _TITLE.search(head)
+    title = re.search(_TITLE, head)
     words = " ".join(title[1].split()) if title is not None else ""
     return f'a web page (HTML), "{words[:_LONGEST_TITLE]}"' if words else "a web page (HTML)"
 

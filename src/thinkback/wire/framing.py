@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
 
-from thinkback.wire.event_stream import EventStreamFramer
-
 Framing: TypeAlias = Literal["sse", "ndjson", "json", "event-stream"]
 
 _MARK = b"\xef\xbb\xbf"
@@ -170,11 +168,17 @@ class JsonFramer:
         return [body] if body.strip() else []
 
 
+def _event_stream() -> Framer:
+    from thinkback.wire.event_stream import EventStreamFramer  # of AWS alone
+
+    return EventStreamFramer()
+
+
 FRAMERS: dict[Framing, Callable[[], Framer]] = {
     "sse": SseFramer,
     "ndjson": NdjsonFramer,
     "json": JsonFramer,
-    "event-stream": EventStreamFramer,
+    "event-stream": _event_stream,
 }
 
 

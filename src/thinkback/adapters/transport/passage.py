@@ -19,7 +19,6 @@ import msgspec
 from thinkback.adapters.transport import telling
 from thinkback.adapters.transport.journal import Journal
 from thinkback.adapters.transport.recognising import Api, Sender, sender_of
-from thinkback.adapters.transport.refusals import added_names, named_in
 from thinkback.drive.auth import Keyring
 from thinkback.drive.clock import now
 from thinkback.drive.deadline import Deadline
@@ -577,6 +576,8 @@ class Passage:
         """What of a refusal's words is a name that we added to the program's request; nothing of it is recorded yet."""
         if self._as_written or self._stored or self.status not in _REFUSED or not self._is_read:
             return ""
+        from thinkback.adapters.transport.refusals import added_names, named_in
+
         names = added_names(self._body, self._out.content, self._request.headers.raw, self._out.headers.raw)
         return named_in(names, b"".join(self._waiting))
 

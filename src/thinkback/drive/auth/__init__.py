@@ -11,16 +11,33 @@ import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from thinkback.drive.auth.aws import AwsSignIn
-from thinkback.drive.auth.azure import AzureSignIn
-from thinkback.drive.auth.google import GoogleSignIn
 from thinkback.drive.auth.keys import CARRIERS, Static, key_missing
 from thinkback.drive.auth.signin import SignIn
 from thinkback.model.rule import Endpoint
 from thinkback.turn.credentials import Authenticator, Credentials
 
+
+def _aws(endpoint: Endpoint) -> SignIn:
+    from thinkback.drive.auth.aws import AwsSignIn
+
+    return AwsSignIn(endpoint)
+
+
+def _google(endpoint: Endpoint) -> SignIn:
+    from thinkback.drive.auth.google import GoogleSignIn
+
+    return GoogleSignIn(endpoint)
+
+
+def _azure(endpoint: Endpoint) -> SignIn:
+    from thinkback.drive.auth.azure import AzureSignIn
+
+    return AzureSignIn(endpoint)
+
+
+# Each is loaded where it is made: most programs sign in by none of them.
 SIGN_INS: Mapping[str, Callable[[Endpoint], SignIn]] = MappingProxyType(
-    {"sigv4": AwsSignIn, "google": GoogleSignIn, "azure": AzureSignIn}
+    {"sigv4": _aws, "google": _google, "azure": _azure}
 )
 NO_CREDENTIALS: Authenticator = Static(Credentials({}))
 

@@ -14,7 +14,6 @@ from thinkback.errors import SettingError
 from thinkback.model.commits import Tool
 from thinkback.model.target import Settings, Target, lookup, merge, without
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.translation import parameters, reasoning
 from thinkback.turn.translation.paths import first, leaves, within
 from thinkback.wire.parameters import Params
 from thinkback.wire.registry import dialect
@@ -47,6 +46,8 @@ def translate(
     spoken = target.endpoint.dialect
     if front == spoken:
         return Translated(params, settings, ())
+    from thinkback.turn.translation import parameters, reasoning
+
     params = merge(params, dict(amid))
     words = dialect(front).parameters
     params = words.normal(params) if words.normal is not None else params
@@ -89,5 +90,7 @@ def plan_without_refused(
             said = {key: params[key] for key in params if within(whole, (key,))}
             params = without(params, whole)
             if whole in _THINKING:
+                from thinkback.turn.translation import reasoning
+
                 wished = reasoning.read(dialect(target.endpoint.dialect).parameters.reasoning, said, set())
                 settings = reasoning.wanted(settings, wished, target, left)
