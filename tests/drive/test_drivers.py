@@ -169,19 +169,6 @@ def test_interrupt_voids_what_was_not_begun() -> None:
     assert agenda.outcome is not None
 
 
-def test_body_leads_to_commands_besides_deltas() -> None:
-    """What there is to show comes back at once, the rest is queued."""
-
-    class Chatty(Script):
-        def on(self, event: events.Event) -> list[events.Command]:
-            return [events.Emit(TextDelta("a", 0)), events.Cancel("r")]
-
-    turn: Any = Chatty()
-    agenda = Agenda(turn)
-    assert [TextDelta("a", 0)] == agenda.feed(events.Bytes("r", b"a", 0))
-    assert events.Cancel("r") == agenda.first()
-
-
 def test_work_in_a_thread_gives_what_it_gives() -> None:
     """A result, or whatever it raised."""
     slots = threading.Semaphore(1)

@@ -336,6 +336,7 @@ def test_events_of_other_requests_are_ignored() -> None:
     ):
         play.tell(event)
         play.nothing()
+    assert [] == play.turn.feed(events.Bytes(old, said("late"), 0))
 
 
 def test_events_after_the_end_are_ignored() -> None:
@@ -427,6 +428,7 @@ def test_what_came_so_far_can_be_looked_at() -> None:
     play.turn.on(events.Head(request, 200, {}, 0))
     play.turn.on(events.Bytes(request, b"dat", 0))
     undecided = exchange.block(0)
-    play.turn.on(events.Bytes(request, b'a: {"choices":[{"index":0,"delta":{"content":"4"}}]}\n\n', 0))
+    shown = play.turn.feed(events.Bytes(request, b'a: {"choices":[{"index":0,"delta":{"content":"4"}}]}\n\n', 0))
 
     assert (None, None, Text("4")) == (before, undecided, exchange.block(0))
+    assert [TextDelta("4", 0, request)] == shown

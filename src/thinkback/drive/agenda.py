@@ -103,12 +103,7 @@ class Agenda:
 
     def feed(self, event: events.Bytes) -> list[Delta]:
         """Pass a piece of the body on; what there is to show is returned instead of queued."""
-        shown: list[Delta] = []
-        for command in self._turn.on(event):
-            if isinstance(command, events.Emit):
-                shown.append(command.delta)
-            else:
-                self._queue.append(command)
+        shown = self._turn.feed(event)
         if self._watch is not None and self._watch.waits:
             self._watch.shown(shown)
         return shown

@@ -388,7 +388,8 @@ class Exchange:
                 deltas = turn.feed(turn_events.Bytes(command.id, piece, self._clock.now))
                 if deltas:
                     self.unread = 0
-                    yield from self._show(deltas)
+                    if relay is not None and (data := relay.show(deltas)):
+                        yield from self._write(data)
             turn.on(turn_events.Closed(command.id, self._clock.now))
         except NetworkError as error:
             turn.on(self._net_error(command.id, error))
@@ -536,13 +537,7 @@ class _Turn:
 
     def feed(self, event: turn_events.Bytes) -> list[Delta]:
         """Pass a piece of the body on; what there is to show of it."""
-        deltas: list[Delta] = []
-        for command in self._turn.on(event):
-            if isinstance(command, turn_events.Emit):
-                deltas.append(command.delta)
-            else:
-                self._waiting.append(command)
-        return deltas
+        return self._turn.feed(event)
 
     def interrupt(self, now: int) -> None:
         """End the turn: of what was not begun only appends remain."""

@@ -20,7 +20,7 @@ from thinkback.model.commits import (
     TurnEnded,
     TurnState,
 )
-from thinkback.model.deltas import Status
+from thinkback.model.deltas import Delta, Status
 from thinkback.turn import failures, orphans, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.calls import Calls
@@ -143,13 +143,17 @@ class Turn:
             case _:
                 assert_never(event)
 
+    def feed(self, event: Bytes) -> list[Delta]:
+        """A piece of the body, as ``on`` takes it; what there is to show of it, with no command around each delta."""
+        return self._sent.feed(event.data) if event.id == self._awaited and not self._ended else []
+
     def _on_awaited(self, event: Head | Bytes | Closed | NetError | Fired) -> list[Command]:
         match event:
             case Head():
                 self._sent.head(event)
                 return []
             case Bytes():
-                return [Emit(delta) for delta in self._sent.feed(event.data)]
+                return [Emit(delta) for delta in self.feed(event)]
             case Closed():
                 return self._on_closed(event.now)
             case NetError():

@@ -201,25 +201,8 @@ class _Performer:
 
     def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
-        return self._advance(lambda: self._flow.send(None))
-
-    def leave(self) -> None:
-        """The program reads no more: what came is recorded, nothing more is given."""
-        if self.claim.take(self):
-            try:
-                _leave(self._flow, self._perform)
-            finally:
-                self._hang_up()
-
-    def record(self, *, at_exit: bool = False) -> bool:
-        """What came of a response that the program let go of."""
-        with suppress(Exception):  # of a connection that nobody wants
-            self.leave()
-        return True
-
-    def _advance(self, step: Callable[[], Need | Given]) -> Given | None:
         try:
-            need = step()
+            need = self._flow.send(None)
             while not isinstance(need, Begin | Out | Untouched):
                 try:
                     found = self._perform(need)
@@ -240,6 +223,20 @@ class _Performer:
                 self._hang_up()
             raise
         return need
+
+    def leave(self) -> None:
+        """The program reads no more: what came is recorded, nothing more is given."""
+        if self.claim.take(self):
+            try:
+                _leave(self._flow, self._perform)
+            finally:
+                self._hang_up()
+
+    def record(self, *, at_exit: bool = False) -> bool:
+        """What came of a response that the program let go of."""
+        with suppress(Exception):  # of a connection that nobody wants
+            self.leave()
+        return True
 
     def _perform(self, need: Need) -> Any:
         match need:
