@@ -7,7 +7,7 @@ raised where the command was given, and at any time ``Interrupt``.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ from thinkback.wire.writing import Problem
 T = TypeVar("T")
 
 
-class LookUp(NamedTuple):
+class LookUp(msgspec.Struct, frozen=True):
     """Which responses are known under ``digests``, at most ``most`` of each; answered by ``list[Seen]``."""
 
     digests: Sequence[bytes]
@@ -31,40 +31,40 @@ class LookUp(NamedTuple):
     most: int
 
 
-class ReadLines(NamedTuple):
+class ReadLines(msgspec.Struct, frozen=True):
     """What the log has up to each of ``places`` (session, hash); answered by a ``dict`` from place to commits."""
 
     places: frozenset[tuple[str, str]]
 
 
-class ReadHistory(NamedTuple):
+class ReadHistory(msgspec.Struct, frozen=True):
     """The history of ``session`` up to the commit ``head``, to go on with; answered by ``History``."""
 
     session: str
     head: str
 
 
-class KeepHistory(NamedTuple):
+class KeepHistory(msgspec.Struct, frozen=True):
     """Keep ``history``, about ``weight`` bytes, for whoever goes on with it. Nothing need be done."""
 
     history: History
     weight: int
 
 
-class OpenKept(NamedTuple):
+class OpenKept(msgspec.Struct, frozen=True):
     """The responses that are kept apart from a log which withholds them; answered by a ``dict`` from id to drafts."""
 
     responses: frozenset[str]
     scope: bytes
 
 
-class Unstored(NamedTuple):
+class Unstored(msgspec.Struct, frozen=True):
     """The digests in ``scope`` of responses that wait to be stored; answered by a ``frozenset``, also without a log."""
 
     scope: bytes
 
 
-class Choose(NamedTuple):
+class Choose(msgspec.Struct, frozen=True):
     """The places for ``model``; ``origins`` are who minted what the history carries.
 
     Answered by the first ``Route``.
@@ -75,36 +75,36 @@ class Choose(NamedTuple):
     end_user: str
 
 
-class Settle(NamedTuple):
+class Settle(msgspec.Struct, frozen=True):
     """Which settings are in force at ``route``; answered by ``Settings``."""
 
     route: Route
 
 
-class NextPlace(NamedTuple):
+class NextPlace(msgspec.Struct, frozen=True):
     """The current place did not answer, for ``reason``; answered by the next ``Route``, or ``None``."""
 
     reason: str
 
 
-class Send(NamedTuple):
+class Send(msgspec.Struct, frozen=True):
     """Authenticate ``plan`` and send ``body``; answered by ``Head``."""
 
     plan: Plan
     body: bytes
 
 
-class Receive(NamedTuple):
+class Receive(msgspec.Struct, frozen=True):
     """Answered by the next piece of the response that was sent for, as ``bytes``; by nothing at its end."""
 
 
-class Sleep(NamedTuple):
+class Sleep(msgspec.Struct, frozen=True):
     """Go on after ``seconds``."""
 
     seconds: float
 
 
-class Store(NamedTuple):
+class Store(msgspec.Struct, frozen=True):
     """Store a step of the turn: ``entry`` in the log, where it is one, and ``kept`` (id and drafts of a response) apart
     from it, sealed in ``scope``, where it is one.
 
@@ -117,26 +117,26 @@ class Store(NamedTuple):
     scope: bytes
 
 
-class Start(NamedTuple):
+class Start(msgspec.Struct, frozen=True):
     """Status and headers of the response to the client."""
 
     status: int
     headers: Mapping[str, str]
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True):
     """A piece of it."""
 
     data: bytes
 
 
-class End(NamedTuple):
+class End(msgspec.Struct, frozen=True):
     """The last piece."""
 
     data: bytes
 
 
-class Judged(NamedTuple):
+class Judged(msgspec.Struct, frozen=True):
     """What became of the current place: it answered, or the request failed there. Nothing need be done."""
 
     error: Exception | None
@@ -198,26 +198,26 @@ class Route(msgspec.Struct, frozen=True):
         return f"<Route {self.upstream}/{self.target.model}>"
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """Status and headers (names in lower case) of a provider's response."""
 
     status: int
     headers: dict[str, str]
 
 
-class Answered(NamedTuple):
+class Answered(msgspec.Struct, frozen=True):
     """The open command was performed; ``value`` is its answer."""
 
     value: Any = None
 
 
-class Failed(NamedTuple):
+class Failed(msgspec.Struct, frozen=True):
     """The open command was not performed."""
 
     error: Exception
 
 
-class Interrupt(NamedTuple):
+class Interrupt(msgspec.Struct, frozen=True):
     """The client left, or the server ends: nothing more of the response is wanted.
 
     ``stop`` is what a client that still reads is told; ``None`` where nobody reads any more. ``why`` is for the log.

@@ -6,7 +6,9 @@ microseconds since 1970 UTC.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Commit, Compaction, Draft, Step, TurnState
@@ -16,7 +18,7 @@ from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
 
 
-class BuildRequest(NamedTuple):
+class BuildRequest(msgspec.Struct, frozen=True):
     """Build the next request from the settings as they are now; answer with ``Built`` or ``Failed``.
 
     ``plain``: the provider refused the last one, in these words, and it asked for more than its client did.
@@ -26,7 +28,7 @@ class BuildRequest(NamedTuple):
     plain: str = ""
 
 
-class Review(NamedTuple):
+class Review(msgspec.Struct, frozen=True):
     """Let the program's hooks see a request before it is sent, or a checkpoint before it is stored.
 
     Answer with ``Reviewed``, or with ``Failed``, which ends the turn.
@@ -36,7 +38,7 @@ class Review(NamedTuple):
     subject: Plan | Compaction
 
 
-class Permit(NamedTuple):
+class Permit(msgspec.Struct, frozen=True):
     """Decide whether ``call`` may run, from the settings as they are now; answer with ``Permitted``.
 
     Answer with ``Failed`` where the permissions cannot be read: the call is denied then.
@@ -46,7 +48,7 @@ class Permit(NamedTuple):
     call: ToolCall
 
 
-class NextPlace(NamedTuple):
+class NextPlace(msgspec.Struct, frozen=True):
     """The place of the last request did not answer, for ``reason``: choose the next one. It must come to an end.
 
     Answer with ``PlaceChosen`` or ``Failed``.
@@ -56,54 +58,54 @@ class NextPlace(NamedTuple):
     reason: str
 
 
-class Send(NamedTuple):
+class Send(msgspec.Struct, frozen=True):
     """Send ``plan``; answer with ``Head``, ``Bytes`` and ``Closed``, or ``NetError``."""
 
     id: str
     plan: Plan
 
 
-class Cancel(NamedTuple):
+class Cancel(msgspec.Struct, frozen=True):
     """Give up the request ``id``; no further events of it are wanted."""
 
     id: str
 
 
-class Append(NamedTuple):
+class Append(msgspec.Struct, frozen=True):
     """Store ``step``; answer with ``Appended``."""
 
     id: str
     step: Step
 
 
-class RunTool(NamedTuple):
+class RunTool(msgspec.Struct, frozen=True):
     """Run ``call``; answer with ``ToolDone``."""
 
     id: str
     call: ToolCall
 
 
-class AskPerson(NamedTuple):
+class AskPerson(msgspec.Struct, frozen=True):
     """Ask a person whether a call may run; answer with ``Answered``."""
 
     id: str
     request: PermissionRequest
 
 
-class Timer(NamedTuple):
+class Timer(msgspec.Struct, frozen=True):
     """Answer with ``Fired`` after ``seconds``."""
 
     id: str
     seconds: float
 
 
-class Emit(NamedTuple):
+class Emit(msgspec.Struct, frozen=True):
     """Show ``delta``; nothing answers."""
 
     delta: Delta
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True):
     """How the turn ended. ``state`` is ``None`` where calls wait for results that the caller must give.
 
     ``responses`` are those of this turn with their commits; ``error`` is what the caller is told (raised), ``reason``
@@ -117,7 +119,7 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
-class Done(NamedTuple):
+class Done(msgspec.Struct, frozen=True):
     """The turn is over."""
 
     outcome: Outcome
@@ -132,13 +134,13 @@ Command: TypeAlias = Question | Send | Cancel | Append | RunTool | AskPerson | T
 Phase: TypeAlias = Literal["network", "connect", "first_byte", "idle", "total"]
 
 
-class Began(NamedTuple):
+class Began(msgspec.Struct, frozen=True):
     """Start."""
 
     now: int
 
 
-class Built(NamedTuple):
+class Built(msgspec.Struct, frozen=True):
     """The next request."""
 
     id: str
@@ -146,7 +148,7 @@ class Built(NamedTuple):
     now: int
 
 
-class Reviewed(NamedTuple):
+class Reviewed(msgspec.Struct, frozen=True):
     """The hooks have seen it. ``refusal`` is why a checkpoint must not be made; empty: it may."""
 
     id: str
@@ -154,7 +156,7 @@ class Reviewed(NamedTuple):
     now: int
 
 
-class Permitted(NamedTuple):
+class Permitted(msgspec.Struct, frozen=True):
     """What settings and rules decide about a call."""
 
     id: str
@@ -162,7 +164,7 @@ class Permitted(NamedTuple):
     now: int
 
 
-class PlaceChosen(NamedTuple):
+class PlaceChosen(msgspec.Struct, frozen=True):
     """Requests go to ``place`` from now on; empty: there is no other one."""
 
     id: str
@@ -170,7 +172,7 @@ class PlaceChosen(NamedTuple):
     now: int
 
 
-class Failed(NamedTuple):
+class Failed(msgspec.Struct, frozen=True):
     """A question could not be answered: reading files, planning or a hook raised ``error``."""
 
     id: str
@@ -178,7 +180,7 @@ class Failed(NamedTuple):
     now: int
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """The response's status and headers (names in lower case) arrived."""
 
     id: str
@@ -187,7 +189,7 @@ class Head(NamedTuple):
     now: int
 
 
-class Bytes(NamedTuple):
+class Bytes(msgspec.Struct, frozen=True):
     """A piece of the response body."""
 
     id: str
@@ -195,14 +197,14 @@ class Bytes(NamedTuple):
     now: int
 
 
-class Closed(NamedTuple):
+class Closed(msgspec.Struct, frozen=True):
     """The response body ended as the transport expects it."""
 
     id: str
     now: int
 
 
-class NetError(NamedTuple):
+class NetError(msgspec.Struct, frozen=True):
     """The request failed below HTTP. ``phase``: connect, first_byte, idle or total for time-outs, else network.
 
     ``permanent``: it would fail again (a certificate that is not trusted, a malformed URL or header).
@@ -215,7 +217,7 @@ class NetError(NamedTuple):
     permanent: bool = False
 
 
-class Appended(NamedTuple):
+class Appended(msgspec.Struct, frozen=True):
     """``commits`` of the step are stored. ``between``: what another writer had appended before them.
 
     ``opened`` is the branch they opened, because another writer went on from where they were made.
@@ -228,7 +230,7 @@ class Appended(NamedTuple):
     opened: str = ""
 
 
-class ToolDone(NamedTuple):
+class ToolDone(msgspec.Struct, frozen=True):
     """A tool gave ``content``, or failed with it. ``notes`` are stored behind the result."""
 
     id: str
@@ -238,7 +240,7 @@ class ToolDone(NamedTuple):
     notes: tuple[Draft, ...] = ()
 
 
-class Answered(NamedTuple):
+class Answered(msgspec.Struct, frozen=True):
     """What a person says to ``AskPerson``."""
 
     id: str
@@ -246,14 +248,14 @@ class Answered(NamedTuple):
     now: int
 
 
-class Fired(NamedTuple):
+class Fired(msgspec.Struct, frozen=True):
     """A timer ran out."""
 
     id: str
     now: int
 
 
-class Interrupt(NamedTuple):
+class Interrupt(msgspec.Struct, frozen=True):
     """The user or the caller wants the turn to end now.
 
     Commands given before that were not begun are void, save ``Append``: those are still owed.

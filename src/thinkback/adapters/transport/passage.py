@@ -11,7 +11,7 @@ import hashlib
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import httpx2
 import msgspec
@@ -53,7 +53,7 @@ _BODILY = HOP_BY_HOP | {"content-encoding"}
 _AS_IT_IS = "it went as the program wrote it"
 
 
-class Do(NamedTuple):
+class Do(msgspec.Struct, frozen=True):
     """Call ``work``, which may wait for the log or for a token; answered by what it gives. One that ``stores`` is
     waited for, whoever leaves.
     """
@@ -62,27 +62,27 @@ class Do(NamedTuple):
     stores: bool = False
 
 
-class Post(NamedTuple):
+class Post(msgspec.Struct, frozen=True):
     """Send ``request`` on the inner transport; answered by its response."""
 
     request: httpx2.Request
 
 
-class Pull(NamedTuple):
+class Pull(msgspec.Struct, frozen=True):
     """Answered by the next unpacked piece of the body of the last response; by nothing at its end."""
 
 
-class HangUp(NamedTuple):
+class HangUp(msgspec.Struct, frozen=True):
     """Close the last response."""
 
 
-class Nap(NamedTuple):
+class Nap(msgspec.Struct, frozen=True):
     """Go on after ``seconds``."""
 
     seconds: float
 
 
-class Begin(NamedTuple):
+class Begin(msgspec.Struct, frozen=True):
     """Status, headers and extensions of the response to the program; its body follows."""
 
     status: int
@@ -90,13 +90,13 @@ class Begin(NamedTuple):
     extensions: dict[str, Any]
 
 
-class Out(NamedTuple):
+class Out(msgspec.Struct, frozen=True):
     """A piece of the body."""
 
     data: bytes
 
 
-class Untouched(NamedTuple):
+class Untouched(msgspec.Struct, frozen=True):
     """Send the program's own request, and give it the response as it is. The last step."""
 
     request: httpx2.Request
