@@ -73,6 +73,7 @@ LARGEST = 64 * 2**20
 RETRIES = 2
 """How often a place that is busy is asked again where there is no other: clients ask again themselves."""
 _DOCUMENT = "application/json"
+_RECEIVE = Receive()
 _UNPAID = 402
 
 
@@ -375,7 +376,7 @@ class Exchange:
             del body
             # what a provider says of a client's credential may quote it: nobody stores or repeats that
             mute = self._route is not None and self._route.payer != "" and head.status in REFUSED
-            while not mute and (piece := (yield Receive())):
+            while not mute and (piece := (yield _RECEIVE)):
                 received += len(piece)
                 if received > LARGEST:
                     turn.refused = _too_large()

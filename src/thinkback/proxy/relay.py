@@ -53,6 +53,8 @@ class Relay:
         self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None
         hides = self._passes and shape.hiding is not None and plan.unasked
         self._hiding = shape.hiding() if hides and shape.hiding is not None else None
+        # Whether anything in an event may have to be another than the upstream's.
+        self._seals = self._hides_report or any(each is not None for each in (keeper, self._signing, self._hiding))
         self._writer = shape.writer(shown) if self._streams and not self._passes else None
         # A writer numbers its events as it writes them; what it begins with goes out with the first of them.
         self._opening = self._writer.begin() if self._writer is not None else b""
@@ -75,14 +77,15 @@ class Relay:
 
     def _ready(self, whole: bytes) -> bytes:
         """What of whole events may go out; the last one of the dialect is held back."""
-        whole = self._clean(whole)
+        if self._secrets:
+            whole = self._clean(whole)
         if self._hides_counts and self._front.without_counts is not None:
             whole = self._front.without_counts(whole)
         at = self._front.ends(whole)
         if at >= 0:
             self._held.append(whole[at:])
             whole = whole[:at]
-        return self._sealed(whole) if whole else b""
+        return self._sealed(whole) if whole and self._seals else whole
 
     def show(self, deltas: Sequence[Delta]) -> bytes:
         """What goes out for what was read of the body, in the client's dialect."""

@@ -200,6 +200,8 @@ class Passage:
 
     def __init__(self, office: Office, api: Api, request: httpx2.Request) -> None:
         self._office, self._api, self._request = office, api, request
+        # It goes to the place that the program asks itself.
+        self._is_own = office.route is None
         self._body = request.content
         self._last = telling.listening()
         self._name = telling.named()
@@ -408,10 +410,6 @@ class Passage:
                 assert_never(command)
 
     # -- the provider ----------------------------------------------------------------------------------------------
-
-    @property
-    def _is_own(self) -> bool:
-        return self._office.route is None
 
     def _sent(self, command: events.Send) -> Generator[Need, Any, events.Head]:
         self._plan, self._network = command.plan, None

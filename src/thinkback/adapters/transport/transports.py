@@ -48,6 +48,7 @@ from thinkback.session.ids import outside
 # As the SDKs have it for clients of their own.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
+_GIVEN = (Begin, Out, Untouched)
 LARGE = 16 * 1024
 """Bytes of a request from which on an event loop leaves it to a thread."""
 
@@ -203,7 +204,7 @@ class _Performer:
         """What the program gets next; ``None`` at the end."""
         try:
             need = self._flow.send(None)
-            while not isinstance(need, Begin | Out | Untouched):
+            while not isinstance(need, _GIVEN):
                 try:
                     found = self._perform(need)
                 except Exception as error:
@@ -362,7 +363,7 @@ class _AsyncPerformer:
         try:
             # behind a piece of a response the flow only says what it has found out already
             need = _stepped(self._flow.send, None) if self._comes else await self._step(self._flow.send, None)
-            while need is not None and not isinstance(need, Begin | Out | Untouched):
+            while need is not None and not isinstance(need, _GIVEN):
                 try:
                     found = await self._perform(need)
                 except Exception as error:
