@@ -224,14 +224,16 @@ def named() -> Iterator[tuple[str, str]]:
         if page == "docs/format.md":  # what digests begin with looks like commands
             continue
         text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-        yield from ((page, " ".join(found.split())) for found in re.findall(r"`thinkback ([^`]+)`", text))
+        yield from ((page, " ".join(found.split())) for found in re.findall(r"`thinkback\s+([^`]+)`", text))
     for file in sorted((ROOT / "src").rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         if file.name == "hints.py" or not re.search(r"[`:] ?thinkback |hints\.command", source):  # patterns, or nothing
             continue
-        for node in ast.walk(ast.parse(source)):
+        nodes = list(ast.walk(ast.parse(source)))
+        parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in nodes:
             text = ""
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
                 text = node.value
             elif isinstance(node, ast.JoinedStr):
                 text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
@@ -240,8 +242,8 @@ def named() -> Iterator[tuple[str, str]]:
                 options = [f"--{each.arg} X" for each in node.keywords]
                 placed = ["codex" if "connect" in line else "X" for _ in names]
                 yield file.name, " ".join([re.sub(r"\{.*?\}", "X", line).strip("f'\""), *options, *placed])
-            for found in re.findall(r"`thinkback ([^`{}]+)`|: thinkback ([^`{}.]+)$", text):
-                yield file.name, " ".join("".join(found).split())
+            for mark, *found in re.findall(r"(`?)`thinkback\s+([^`{}]+)`|: thinkback ([^`{}.]+)$", text):
+                yield f"{'a docstring of ' if mark else ''}{file.name}", " ".join("".join(found).split())
 
 
 def fault(line: str) -> str:

@@ -167,7 +167,7 @@ def place_options(command: Command) -> Command:
             "--key-env",
             metavar="NAME",
             default="",
-            help="Name of the key: an environment variable, or a name from `thinkback keys`.",
+            help="Name of the key: an environment variable, or a name from `thinkback keys list`.",
         ),
         click.option(
             "--base-url",

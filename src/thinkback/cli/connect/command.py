@@ -78,9 +78,9 @@ class Plan(NamedTuple):
 def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name: str, model: str) -> None:
     """Show the settings that point AGENT at a gateway, as a diff of its file; --write writes them, --undo undoes it.
 
-    The rest of the file stays unchanged, comments included. The key comes from the environment or from `thinkback
-    keys`; a gateway without authentication needs none. The key is never written to a file inside a repository: there
-    the agent takes it from its environment.
+    The rest of the file stays unchanged, comments included. The key comes from the environment or from those of
+    `thinkback keys list`; a gateway without authentication needs none. The key is never written to a file inside a
+    repository: there the agent takes it from its environment.
     """
     if undo and (write or gateway or key_name or model):
         raise click.UsageError("--undo takes no other option")
@@ -110,7 +110,7 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
         terminal.note(text)
     changed = any(plan.is_change for plan in plans)
     if changed and not write:
-        terminal.note(f"nothing was written: {hints.command('connect', agent)} with --write writes it")
+        terminal.note("nothing was written: the same command with --write writes it")
     if changed and write:
         terminal.note(f"{hints.command('connect --undo', agent)} undoes it")
 

@@ -109,7 +109,7 @@ def reasoning_command(
 def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json: bool) -> None:
     """Replace the text of the commit HASH of the current branch by TEXT (`-` reads standard input).
 
-    The commit itself stays unchanged; `thinkback restore` restores its text.
+    The commit itself stays unchanged; `thinkback restore HASH` restores its text.
     """
     words = sys.stdin.read() if text == "-" else text
     with open_line(db, session) as found:

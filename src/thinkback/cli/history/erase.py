@@ -22,7 +22,7 @@ from thinkback.cli.options import (
     wait_option,
 )
 from thinkback.cli.progress import progress_line
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, ThinkbackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,9 @@ def purge_command(
     end_user: str, before: str | None, tenant: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
 ) -> None:
     """Erase content from the log and its search index. A note of time and reason takes its place."""
+    if not (end_user or before or tenant):
+        actions = ("say what to erase: --end-user ID, --before TIME or --tenant TEXT",)
+        raise ThinkbackError("nothing to purge was named", next_actions=actions)
     try:
         moment = datetime.fromisoformat(before) if before else None
     except ValueError:
@@ -177,7 +180,7 @@ def _do(
     for path in erasure.files:
         terminal.note(terminal.clean(f"  {path}"))
     if names_stay and erasure.sessions:
-        terminal.note(f"the names of sessions stay: {hints.command('delete')} removes a session with its name")
+        terminal.note(f"the names of sessions stay: {hints.command('delete SESSION')} removes a session with its name")
 
 
 def _print_commits(erasure: Erasure) -> None:

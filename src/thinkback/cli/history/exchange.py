@@ -59,9 +59,9 @@ def export_command(
 ) -> None:
     """Write the log, or one session, to FILE (`-` is standard output) as JSON Lines, Markdown, HTML or Parquet.
 
-    Reasoning, opaque values and accounts are left out unless an option includes them; hashes still verify. `thinkback
-    import` reads JSON Lines. HTML is one page as `thinkback view` has it, never with opaque values; without the
-    packages of the extra viewer it is a plainer one.
+    Reasoning, opaque values and accounts are left out unless an option includes them; hashes still verify.
+    `thinkback import FILE` reads JSON Lines. HTML is one page as `thinkback view` has it, never with opaque values;
+    without the packages of the extra viewer it is a plainer one.
     """
     if family and not session:
         raise click.UsageError("--family goes with --session")
@@ -180,7 +180,7 @@ def import_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Import the sessions of FILE (`-` is standard input), JSON Lines as `thinkback export` writes them.
+    """Import the sessions of FILE (`-` is standard input), JSON Lines of `thinkback export FILE.jsonl`.
 
     Every hash is checked; commits already in the log stay unchanged. With --program, import the histories of another
     program: all of them, or FILE. Its files are only read, and nothing is imported twice.

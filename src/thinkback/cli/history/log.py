@@ -48,7 +48,7 @@ _TITLE = 40
 def sessions_command(count: int | None, db: str, as_json: bool) -> None:
     """List the sessions, last used first: title (by default the first question), models, turns, cost and last use.
 
-    The setting session.title sets the title; `thinkback title` lets a model write one.
+    The setting session.title sets the title; `thinkback title SESSION` lets a model write one.
     """
     path = existing_path(db) if db else log_path("")
     if not is_log_there(path):

@@ -174,7 +174,9 @@ async def form_of(request: Request, most: int) -> dict[str, str]:
     async for piece in request.stream():
         body += piece
         if len(body) > most:
-            raise ThinkbackError("that is too much text for a form", next_actions=("`thinkback edit` takes any",))
+            raise ThinkbackError(
+                "that is too much text for a form", next_actions=("`thinkback edit HASH TEXT` takes any",)
+            )
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ThinkbackError("that is no form of the viewer", next_actions=("load its page again",))
     try:

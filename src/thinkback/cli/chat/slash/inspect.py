@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import hints, terminal
 from thinkback.cli.chat import thoughts
 from thinkback.cli.chat.drawing import calls as drawn
 from thinkback.cli.chat.progress import working
@@ -110,7 +110,8 @@ def search(chat: Chat, rest: str) -> None:
         found = look(text, session=chat.session.id if "--here" in wanted else "", limit=_LIMIT + 1)
     print_hits([one.hit for one in found[:_LIMIT]], places(chat.store.log))
     if len(found) > _LIMIT:
-        terminal.note(f"the newest {_LIMIT} are shown, and there are more: `thinkback search` shows them with --limit")
+        shown = hints.command("search --limit 100", text)
+        terminal.note(f"the newest {_LIMIT} are shown, and there are more: {shown} (in a shell) shows them")
 
 
 def _hashes(chat: Chat, before: Sequence[str]) -> Iterable[str]:
