@@ -85,10 +85,12 @@ def test_the_dialogue_ends_with_a_default_profile(empty: Command) -> None:
 
 
 def test_a_key_that_is_nowhere_is_asked_for(empty: Command) -> None:
-    """Without showing it; it is kept with the profile."""
+    """Without showing it; it is kept with the profile. Each endpoint that is offered stands on one line."""
     del empty.environment["DEEPSEEK_API_KEY"]
     with Terminal(empty.quick_line("chat"), empty.environment) as terminal:
-        terminal.wait_for("Keys that were found: none")
+        terminal.wait_for("Endpoint, by number or name [1]:")
+        offered = terminal.text.partition("Keys that were found: none.")[2].partition("Any other")[0].split("\n")
+        assert list(range(1, 10)) == [int(line.split()[0]) for line in offered if line.strip()]
         terminal.send("deepseek\r")
         terminal.wait_for("Model [")
         terminal.send("\r")

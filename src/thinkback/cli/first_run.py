@@ -113,7 +113,8 @@ def _show(book: Rulebook, offered: list[Endpoint], found: Mapping[str, str]) -> 
         if row.id != REFEREE:
             served = book.served(row.id)
             models = ", ".join([*served[:3], *(["..."] if len(served) > 3 else [])]) or row.name
-        terminal.out(f"{at:3}  {terminal.pad(row.id, width)}  {models}")
+        room = max(terminal.width() - width - 7, 20)
+        terminal.out(f"{at:3}  {terminal.pad(row.id, width)}  {terminal.one_line(models, room)}")
     terminal.out()
     terminal.out("Any other name that `thinkback endpoints` lists will do too.")
 
