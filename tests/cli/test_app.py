@@ -132,6 +132,18 @@ def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     assert "thinkback run 'what is 2+2'" in command("what is 2+2").err
 
 
+@pytest.mark.parametrize(
+    ("name", "line"), [("resume", "chat --continue"), ("login", "keys set ENDPOINT"), ("exec", "run PROMPT")]
+)
+def test_a_command_of_another_program_leads_to_its_own(name: str, line: str, inside: Inside) -> None:
+    """Instead of to one that is spelt alike and undoes something."""
+    done = inside(name)
+
+    assert 2 == done.code
+    assert done.err.endswith(f": thinkback {line}\n")
+    assert "Did you mean" not in done.err
+
+
 @pytest.mark.parametrize(("line", "code"), [("sessions >&-", 0), ("run - <&-", 2), ("log >&- 2>&- <&-", 2)])
 def test_closed_standard_streams_are_no_failure(command: Command, line: str, code: int) -> None:
     """What is written to them goes nowhere, what is read of them is nothing; the log does not stand in their place."""

@@ -19,7 +19,7 @@ FILLED: Mapping[str, Mapping[str, Sequence[str]]] = {
     "": {
         **dict.fromkeys(("SESSION", "NAME", "X", "--session", "primes", "llm-ID"), ("talk",)),
         **dict.fromkeys(("ENDPOINT", "ID", "WORD", "--endpoint"), ("deepseek",)),
-        **dict.fromkeys(("TEXT", "MESSAGE"), ("more words",)),
+        **dict.fromkeys(("TEXT", "MESSAGE", "PROMPT"), ("more words",)),
         **dict.fromkeys(("PLACE/acme.db", "/var/lib/thinkback/default.db"), ("log.db",)),
         **{"HASH": ("{hash}",), "BRANCH": ("side",), "AGENT": ("codex",), "erased-imports": ("talk",)},
         **{"FILE": ("made",), "FILE.jsonl": ("made.jsonl",)},

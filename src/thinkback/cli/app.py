@@ -98,6 +98,15 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {name: module for section in SECTIONS.values() for name, module in section.items()}
 )
 
+# What other programs call it; the names here that are spelt alike undo something.
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "exec": "To ask a model: thinkback run PROMPT",
+        "login": "To store a key: thinkback keys set ENDPOINT",
+        "resume": "To continue the session used last: thinkback chat --continue",
+    }
+)
+
 ENVIRONMENT = (
     ("THINKBACK_DB", "file or address of the log, unless --db is given"),
     ("THINKBACK_TENANT", "tenant at a postgresql:// address"),
@@ -139,6 +148,8 @@ class Commands(click.Group):
 
             if " " in args[0].strip():
                 ctx.fail(f"No such command '{args[0]}'. To ask a model: thinkback run {shlex.quote(args[0])}")
+            if args[0] in ELSEWHERE:
+                ctx.fail(f"No such command '{args[0]}'. {ELSEWHERE[args[0]]}")
             close = difflib.get_close_matches(args[0], COMMANDS)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {' or '.join(close)}?" if close else ""))
         return super().resolve_command(ctx, args)
