@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from functools import partial
 from html import unescape
 from typing import Any, cast
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp
 from starlette.types import Message as Asgi
 
 import thinkback
+from tests.servers.gateway.harness.engines import DEEPSEEK, JSON, KEY, PLACES, Plays, ask, chat, engine
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.stores.samples import put
 from thinkback.drive.leases import here
@@ -26,6 +28,7 @@ from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import Event, Watch, place_of, since
 from thinkback.session.store import SessionStore
+from thinkback.stores import open_store
 
 
 @pytest.fixture
@@ -116,6 +119,38 @@ class Reads:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
+
+
+def test_a_page_grows_by_what_a_gateway_stores_in_postgresql(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The viewer has connections of its own; each question and answer is added once, and the thought with it."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    upstream = Plays(lambda body: (200, JSON, [chat("It scatters.", "Light.")]))
+    said = {"role": "assistant", "content": "It scatters."}
+
+    def talk(*questions: str) -> None:
+        first, *later = ({"role": "user", "content": question} for question in questions)
+        messages = [first, *(message for question in later for message in (said, question))]
+        assert (
+            200
+            == clients.submit(ask, gateway, "openai-chat", {"model": DEEPSEEK, "messages": messages}).result().status
+        )
+
+    with (
+        closing(open_store(database)) as log,
+        thinkback.open(database, rules={}, settings={}) as viewer,
+        ThreadPoolExecutor(1) as clients,
+    ):
+        gateway = engine(upstream, PLACES, log)
+        talk("Why?")
+        (info,) = viewer.sessions()
+        told = streamed(
+            watching(viewer, info), lambda: talk("Why?", "Red?"), lambda: None, lambda: talk("Why?", "Red?", "Dusk?")
+        )
+        thoughts = [commit.value for commit in viewer.commits(info.name) if commit.kind == "reasoning"]
+
+    added = [data for name, data in told if name == "entry"]
+    assert ["True Red?", "True It scatters.", "True Dusk?", "True It scatters."] == added
+    assert 3 == len(thoughts)
 
 
 def test_a_page_that_comes_back_gets_what_it_lacks(store: SessionStore) -> None:
