@@ -25,7 +25,7 @@ for url, model in (
     call = json.load(ask(url, body))["choices"][0]["message"]["tool_calls"][0]
     messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": "rain"})
-    answer = ask(url, body)
-    print(f"HTTP/1.1 {answer.status} {answer.reason}")
-    told = [f"{name}: {value}" for name, value in answer.headers.items() if name.startswith("thinkback-")]
-    print("\n".join(told) if told else json.load(answer)["error"]["message"] + "\n")
+    with ask(url, body) as answer:
+        print(f"HTTP/1.1 {answer.status} {answer.reason}")
+        told = [f"{name}: {value}" for name, value in answer.headers.items() if name.startswith("thinkback-")]
+        print("\n".join(told) if told else json.load(answer)["error"]["message"] + "\n")
