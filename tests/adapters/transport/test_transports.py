@@ -555,6 +555,28 @@ def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
         ask(client)
         with pytest.raises(SettingError, match="durability"):
             thinkback.http_client(log, durability="normal")
+    odd: Any = "no"
+    with pytest.raises(SettingError, match="durability is 'no'"):
+        thinkback.http_client(log, durability=odd)
+    with pytest.raises(SettingError, match="on_log_error is 'no'"):
+        thinkback.http_client(log, on_log_error=odd)
+
+
+def test_of_two_durabilities_of_one_log_the_second_to_come_records_nothing(log: Path) -> None:
+    """Where neither had opened it when they were made, the first to ask has it, and the other one says so."""
+    provider = Provider(*[streams()] * 3)
+    with (
+        thinkback.http_client(log, transport=provider) as client,
+        thinkback.http_client(log, transport=provider, durability="normal") as other,
+        thinkback.http_client(log, transport=provider, durability="normal", on_log_error="raise") as strict,
+    ):
+        ask(client)
+        with pytest.warns(RuntimeWarning, match="durability='full' already"):
+            ask(other)
+        with pytest.raises(StoreError, match="durability='full' already"):
+            ask(strict)
+        ask(client, "And again?")
+    assert 2 == len(recorded(log))
 
 
 def test_a_store_of_the_program_is_shared_and_left_open(log: Path) -> None:

@@ -17,11 +17,11 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from thinkback.adapters.open_logs import Log, OpenLogs, named, other_durability
 from thinkback.adapters.transport import dropped
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError, ThinkbackError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
 from thinkback.proxy.events import ReadHistory, Unavailable
@@ -123,6 +123,13 @@ class Journal:
     """The log of one transport: a path or address, or a store that the program has open already."""
 
     def __init__(self, log: Log, durability: Durability = "full", on_error: OnLogError = "warn") -> None:
+        for key, value, known in (("durability", durability, Durability), ("on_log_error", on_error, OnLogError)):
+            if value not in get_args(known):
+                raise SettingError(
+                    f"{key} is {value!r}, which is none of {', '.join(get_args(known))}",
+                    details={"key": key, "value": value},
+                    next_actions=(f"give {key}={get_args(known)[0]!r}, or leave it out",),
+                )
         self._given, path = named(log)
         if self._given is not None:
             _refuse_parents(self._given)
@@ -241,8 +248,14 @@ class Journal:
         used = self._current()
         if used is not None:
             return used
-        self._used = _logs.use(self._place, self, self._opened)
-        return self._used
+        used = _logs.use(self._place, self, self._opened)
+        if used.durability != self._durability:
+            if _logs.leave(self._place, self):
+                used.close()
+            wrong = other_durability(self.shown, used.durability, self._durability)
+            raise StoreError(wrong.message, details=wrong.details, next_actions=wrong.next_actions)  # a request goes on
+        self._used = used
+        return used
 
     def _opened(self) -> _Open:
         if self._given is not None:
