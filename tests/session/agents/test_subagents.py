@@ -289,6 +289,7 @@ def test_a_person_is_asked_for_the_calls_of_sub_agents(
     def approve(request: PermissionRequest) -> bool:
         at_once.append(1)
         asked.append(request.reason)
+        wait_for_requests(referee, 3)  # else one of the two may take both steps that write
         threading.Event().wait(0.05)
         assert [1] == at_once
         at_once.clear()
@@ -297,6 +298,7 @@ def test_a_person_is_asked_for_the_calls_of_sub_agents(
     async def approve_async(request: PermissionRequest) -> bool:
         at_once.append(1)
         asked.append(request.reason)
+        await asyncio.to_thread(wait_for_requests, referee, 3)
         await asyncio.sleep(0.05)
         assert [1] == at_once
         at_once.clear()
