@@ -165,6 +165,7 @@ image-check: venv ## the RUN lines of deploy/Dockerfile on this machine's files,
 
 machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; SEED=... repeats one
 	@$(BIN)/python -m bench.machines $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m bench.upgrade
 
 .venv-bench/.ready: requirements/bench-gateway.txt
 	$(call environment,.venv-bench,bench-gateway) \

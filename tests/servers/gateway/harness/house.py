@@ -121,6 +121,8 @@ def _event(value: object) -> bytes:
 class House:
     """One gateway: a supervisor with its workers, or a process by itself. ``file_limit``: bytes a file may have."""
 
+    program: Sequence[str] = (sys.executable, "-m", "thinkback")
+
     def __init__(self, place: Path, provider: str, store: str, text: str = "", *, file_limit: int = 0) -> None:
         place.mkdir(parents=True, exist_ok=True)
         self.place, self.store, self._provider, self.file_limit = place, store, provider, file_limit
@@ -146,7 +148,7 @@ class House:
         with self._said.open("wb") as said, (self.place / "log").open("ab") as log:
             self._seen = log.tell()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "thinkback", "gateway", "--config", str(self.config)],
+                [*self.program, "gateway", "--config", str(self.config)],
                 env=self._environment(),
                 stdout=said,
                 stderr=log,
