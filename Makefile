@@ -163,7 +163,7 @@ load: venv ## 64 sessions at once for two minutes: is a response lost, does memo
 image-check: venv ## the RUN lines of deploy/Dockerfile on this machine's files, in an overlay (root, Linux)
 	@$(BIN)/python -m scripts.image_check
 
-machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; SEED=... repeats one
+machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; an upgrade and its roll-back; SEED=... repeats one
 	@$(BIN)/python -m bench.machines $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m bench.upgrade
 
