@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Inside
+from tests.privileges import unprivileged
 from thinkback.cli.connect import files
 from thinkback.cli.connect.agents import AGENTS
 from thinkback.errors import SettingError
@@ -210,9 +211,9 @@ def test_nothing_is_written_where_one_of_two_files_is_damaged(inside: Inside) ->
     assert {path: b"{"} == files_in(inside.place)
 
 
-@pytest.mark.parametrize("what", ["file", "dangling", "directory", "fifo"])
+@pytest.mark.parametrize("what", ["file", "dangling", "directory", "fifo", "taken"])
 def test_what_is_no_file_of_its_own_is_refused(inside: Inside, what: str) -> None:
-    """A link, of the file or of its directory, and a pipe: not followed, not replaced, not waited for."""
+    """A link, of the file or of its directory, a pipe and a directory: not followed, not replaced, not waited for."""
     real, folder = inside.place / "dotfiles", inside.place / ".codex"
     real.mkdir()
     (real / "config.toml").write_text("a = 1\n")
@@ -227,10 +228,12 @@ def test_what_is_no_file_of_its_own_is_refused(inside: Inside, what: str) -> Non
             (folder / "config.toml").symlink_to(inside.place / "nowhere")
         case "fifo":
             os.mkfifo(folder / "config.toml")
+        case "taken":
+            (folder / "config.toml").mkdir()
 
     refused = inside("connect", "codex", "--write")
     assert 2 == refused.code
-    assert ("is no file" if what == "fifo" else "symbolic link") in refused.err
+    assert ("config.toml is no file" if what in ("fifo", "taken") else "symbolic link") in refused.err
     assert "a = 1\n" == (real / "config.toml").read_text()
     assert not (inside.place / "nowhere").exists()
 
@@ -246,6 +249,16 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> 
     with pytest.raises(SettingError, match="symbolic link"):
         files.replace(tmp_path / "link", b"ours", 0o600, b"newer")
     assert [b"newer"] == [one.read_bytes() for one in tmp_path.iterdir() if not one.is_symlink()]
+
+
+def test_what_may_not_be_written_is_named_whole(tmp_path: Path) -> None:
+    """A directory without the right to write: the error has the path, and nothing is left behind."""
+    path = tmp_path / "config.toml"
+    tmp_path.chmod(0o500)
+    with unprivileged(), pytest.raises(SettingError, match=rf"{path} cannot be read or written \(Permission denied\)"):
+        files.replace(path, b"ours", 0o600, None)
+    tmp_path.chmod(0o700)
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_provider_of_the_same_name_is_not_taken_over(inside: Inside) -> None:

@@ -70,8 +70,10 @@ def repository_of(path: Path, environment: Mapping[str, str]) -> Path | None:
 
 
 def read(path: Path) -> Found:
-    """The file at ``path``. Raises ``SettingError`` for a link, another user's file, and what is no file."""
-    with suppress(FileNotFoundError), _folder(path, make=False) as folder:
+    """The file at ``path``. Raises ``SettingError`` for a link, another user's file, and what is no file or cannot be
+    read.
+    """
+    with suppress(FileNotFoundError), _naming(path), _folder(path, make=False) as folder:
         return _read(path, folder)
     return Found(None)
 
@@ -91,7 +93,7 @@ def text_of(path: Path, data: bytes | None) -> tuple[bytes, str]:
 
 def replace(path: Path, data: bytes | None, mode: int, expected: bytes | None) -> None:
     """Put ``data`` in place of the file, or remove it (``None``), where it is still what was ``expected``."""
-    with _folder(path, make=True) as folder:
+    with _naming(path), _folder(path, make=True) as folder:
         if _read(path, folder).data != expected:
             raise SettingError(
                 f"{path} was changed meanwhile: nothing was written", next_actions=("run the command again",)
@@ -178,6 +180,21 @@ def _record_of(agent: str, path: Path) -> Path:
     return state / f"{agent}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.json"
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of the system name all of ``path``: a call that goes by a directory knows a part of it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SettingError(
+            f"{path} cannot be read or written ({error.strerror})",
+            details={"file": str(path)},
+            next_actions=("check the rights to the file and to its directory, and the disk",),
+        ) from error
+
+
 def _name(name: str, path: Path, folder: int | None) -> str:
     """How a file beside ``path`` is named to a call that takes ``folder``."""
     return name if folder is not None else str(path.with_name(name))
@@ -216,10 +233,11 @@ def _read(path: Path, folder: int | None) -> Found:
         if error.errno == errno.ELOOP:
             raise _linked(path) from None
         raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise SettingError(f"{path} is no file", next_actions=(_AWAY,))
     with open(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise SettingError(f"{path} is no file", next_actions=(_AWAY,))
         if os.name != "nt" and found.st_uid != os.geteuid():
             raise SettingError(f"{path} belongs to another user", next_actions=("run the command as that user",))
         if found.st_size > _LARGEST:
