@@ -152,7 +152,12 @@ docs: venv ## the parts of the documentation that are made from the code
 	@$(BIN)/python -m scripts.cli_reference
 	@$(BIN)/python -m scripts.captures
 
-bench: venv ## the benchmarks; results in bench/latest.json
+.venv-view/.ready: requirements/bench-view.txt
+	$(call environment,.venv-view,bench-view) \
+		|| echo 'the peer of the viewer cannot be installed here: its rows are left out'
+	@touch $@
+
+bench: venv .venv-view/.ready ## the benchmarks; results in bench/latest.json
 	@$(BIN)/python -m bench
 
 load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
@@ -254,6 +259,8 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--constraint requirements/runtime.txt --group pyproject.toml:notebook -o requirements/notebook.txt
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+		--group pyproject.toml:bench-view -o requirements/bench-view.txt
 	@for agent in aider crewai; do \
 		uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 			--group pyproject.toml:agent-$$agent -o requirements/agent-$$agent.txt || exit 1; \

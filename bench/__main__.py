@@ -29,6 +29,7 @@ from bench import (
     tags,
     terminals,
     transport,
+    viewer,
 )
 from bench.measure import Figure, Group
 
@@ -48,6 +49,7 @@ GROUPS: tuple[Group, ...] = (
     histories.GROUP,
     terminals.GROUP,
     transport.GROUP,
+    viewer.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"
