@@ -114,7 +114,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                         terminal.note(work)
                     terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
                     if place.endpoint == ENDPOINT:
-                        terminal.note("Ask anything. Ctrl-O unfolds a thought; /why shows what was sent back, and why.")
+                        terminal.note("Ask anything. Ctrl-O unfolds the last thought, /why shows what was sent back.")
                     if known is not None and known.commits:
                         resume.show(chat)
                 code = loop.run(chat)

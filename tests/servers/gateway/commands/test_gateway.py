@@ -183,15 +183,15 @@ def test_the_start_says_which_upstreams_have_no_key(command: Command) -> None:
     )
     try:
         assert process.stdout is not None
-        said = [process.stdout.readline() for _ in range(5)]
+        said = [process.stdout.readline() for _ in range(6)]
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
     finally:
         process.kill()
         process.wait()
 
-    assert "  upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" == said[3]
-    assert (f"  stores conversations in {command.place / 'store'}\n", "") == (said[4], rest)
+    assert "  upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" == said[4]
+    assert (f"  stores conversations in {command.place / 'store'}\n", "") == (said[5], rest)
 
 
 def test_without_any_configuration_it_serves_and_ends(command: Command, referee: Referee) -> None:
@@ -216,7 +216,7 @@ def test_without_any_configuration_it_serves_and_ends(command: Command, referee:
     )
     try:
         assert process.stdout is not None
-        said, _, _, keyed, place = (process.stdout.readline() for _ in range(5))
+        said, _, _, _, keyed, place = (process.stdout.readline() for _ in range(6))
         port = int(said.partition(";")[0].rpartition(":")[2])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         body = {"model": "deepseek/deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi."}]}

@@ -156,7 +156,8 @@ def _serve(start: Start, config: Config) -> int:
 
     def ready() -> None:
         click.echo(f"The gateway serves at {url}; Ctrl-C ends it.")
-        click.echo(f"  OpenAI clients: {url}/v1   Anthropic and Gemini clients: {url}")
+        click.echo(f"  OpenAI clients: {url}/v1")
+        click.echo(f"  Anthropic and Gemini clients: {url}")
         if viewer:
             click.echo(completed(f"  viewer, for {_viewers(config)}: {viewer}"))
         if advice:
