@@ -74,7 +74,7 @@ def test_the_dialogue_ends_with_a_default_profile(empty: Command) -> None:
         terminal.send("n\r")
         terminal.wait_for(f"Model [{MODELS[0]}]:")
         terminal.send("\r")
-        terminal.wait_for("/help lists the commands")
+        terminal.wait_for("new session chat-")
         assert KEY not in terminal.everything
         terminal.send("\x04")
         assert 0 == terminal.wait_for_end()

@@ -67,23 +67,27 @@ def test_a_chat_begins_with_settings_fields_and_a_system_prompt(command: Command
 @pytest.mark.parametrize(
     ("arguments", "lines", "left"),
     [
-        ((), b"/set reasoning.effort high\n/quit\n", 0),
-        (("--session", "mine"), b"/set reasoning.effort high\n", 1),
-        ((), b"/fork other\n", 2),
-        ((), b"Hi\n", 1),
+        ((), b"/set reasoning.effort high\n/quit\n", {}),
+        (("--session", "nope"), b"/quit\n", {}),
+        ((), b"/new nope\n", {}),
+        (("--session", "mine"), b"/set reasoning.effort high\n", {"mine": "high"}),
+        (("--session", "mine", "--set", "reasoning.effort=high"), b"", {"mine": "high"}),
+        ((), b"/fork other\n", {"other": None, "chat": None}),
+        ((), b"Hi\n/undo\n", {"chat": None}),
     ],
-    ids=["without a word", "named", "forked", "with a word"],
+    ids=["without a word", "named", "named later", "named and set", "set by an option", "forked", "taken back"],
 )
-def test_a_session_that_nobody_named_and_nobody_used_is_not_left_behind(
-    command: Command, referee: Referee, arguments: tuple[str, ...], lines: bytes, left: int
+def test_a_session_that_nobody_used_is_not_left_behind(
+    inside: Inside, referee: Referee, arguments: tuple[str, ...], lines: bytes, left: dict[str, str | None]
 ) -> None:
-    """Its settings go with it; those of a session with a name are kept."""
-    command("chat", *arguments, *place(referee), stdin=lines)
+    """Not one with a misspelt name either. Its settings go with one without a name, and keep one that has a name; what
+    was said on any branch keeps both.
+    """
+    inside("chat", *arguments, *place(referee), stdin=lines, DEEPSEEK_API_KEY=KEY)
 
-    with thinkback.open(command.db, rules={}, settings={}) as store:
-        assert left == len(store.sessions())
-        if arguments:
-            assert "high" == store.session("mine").settings.effort
+    with thinkback.open(inside.db, rules={}, settings={}) as store:
+        efforts = {info.name.partition("-")[0]: info.settings.get("reasoning.effort") for info in store.sessions()}
+    assert left == efforts
 
 
 def test_a_backslash_at_the_end_goes_on_in_the_next_line(command: Command, referee: Referee) -> None:

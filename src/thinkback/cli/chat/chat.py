@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from thinkback.cli.chat import fresh
@@ -39,7 +39,8 @@ class Chat:
 
     ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``attached`` goes along with the next message.
-    ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
+    ``begun`` are the ids of sessions begun here: those that stay unused are forgotten. Where one was named, its settings
+    at the beginning say whether something was set in it since.
     ``misnamed`` says of sessions, by their ids, whether nothing came of any question but that no such model is known.
     ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.
@@ -63,7 +64,7 @@ class Chat:
         self.code = 0
         self.is_over = False
         self.attached: list[Media | str] = []
-        self.unnamed: list[str] = []
+        self.begun: dict[str, Mapping[str, str] | None] = {}
         self.misnamed: dict[str, bool] = {}
         self.is_summary_told = False
         self.system: str | None = None
@@ -78,15 +79,20 @@ class Chat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.toolbox.close()
-        for session in self.unnamed:
-            fresh.forget_unused(self.store.log, session, is_misnamed=self.misnamed.get(session, False))
+        for session in self.begun:
+            if self._is_unused(session):
+                fresh.forget(self.store.log, session)
 
     @property
     def is_kept(self) -> bool:
         """Whether the session is still there when the chat is over."""
-        session = self.session.id
-        is_question = self.misnamed.get(session, False) and session in self.unnamed
-        return bool(self.session.log()) and not (is_question and not fresh.is_answered(self.store.log, session))
+        return bool(self.session.log()) and not self._is_unused(self.session.id)
+
+    def _is_unused(self, session: str) -> bool:
+        if session not in self.begun:
+            return False
+        is_misnamed = self.misnamed.get(session, False)
+        return fresh.is_unused(self.store.log, session, self.begun[session], is_misnamed=is_misnamed)
 
     def prompt(self, text: str) -> Prompt:
         """``text`` with what is attached, which is gone then: quoted files behind it, media as parts."""

@@ -84,6 +84,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     refuse_two_sessions(session, go_on)
     path, asked = existing_path(db) if go_on else log_path(db), place_in(given)
     wanted = _wanted(given["settings"], given["params"])
+    is_set = bool(app or profile or wanted)
     if not go_on and first_run.is_new(path, session, asked, app, profile):
         asked = first_run.choose(asked)
     with open_log(path, asks=True) as store:
@@ -106,13 +107,14 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                 silent_keys(reader.is_live),
             ):
                 chat.system = given["system"]
-                if not (session or known):
-                    chat.unnamed.append(found.id)
+                if not (known or (session and is_set)):
+                    chat.begun[found.id] = store.find(found.id).settings if session else None
                 if reader.is_live:
                     work = work_of(found)
                     if work and app != APP:
                         terminal.note(work)
-                    terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
+                    which = "session" if known else "new session"
+                    terminal.note(f"{which} {found.name}. /help lists the commands; Ctrl-D leaves.")
                     if place.endpoint == ENDPOINT:
                         terminal.note("Ask anything. Ctrl-O unfolds the last thought, /why shows what was sent back.")
                     if known is not None and known.commits:

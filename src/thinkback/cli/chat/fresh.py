@@ -1,9 +1,10 @@
-"""Sessions that nobody named: what a new one is called, and that none is left behind in which nothing was said."""
+"""New sessions: what one is called that nobody named, and which are nothing, so that none of these is left behind."""
 
 from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,16 +19,21 @@ def name() -> str:
     return time.strftime("chat-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)
 
 
-def forget_unused(log: Store, session: str, *, is_misnamed: bool = False) -> None:
-    """Delete the session with that id where nothing was said in it and nothing forked from it.
+def is_unused(log: Store, session: str, made_with: Mapping[str, str] | None, *, is_misnamed: bool = False) -> bool:
+    """Whether nothing was said in the session with that id, on any branch, and nothing forked from it.
 
-    ``is_misnamed``: no more came of its questions than that the endpoint knows no such model; then they are nothing.
+    ``made_with`` are its settings at the beginning where somebody named it: other ones are something to be kept; those
+    of a session without a name (``None``) are not. ``is_misnamed``: no more came of its questions than that the
+    endpoint knows no such model; without a name, then, they are nothing.
     """
     info = log.find_session(session)
-    if info is None or any(other.parent == session for other in log.list_sessions()):
-        return
-    if not info.commits or (is_misnamed and not is_answered(log, session)):
-        forget(log, session)
+    if info is None or (made_with is not None and info.settings != made_with):
+        return False
+    if made_with is None and is_misnamed:
+        is_empty = not is_answered(log, session)
+    else:
+        is_empty = not (info.commits or any(branch.head.hash for branch in log.refs.list(session)))
+    return is_empty and not any(other.parent == session for other in log.list_sessions())
 
 
 def is_misnamed(error: ThinkbackError) -> bool:

@@ -52,7 +52,7 @@ def _take(chat: Chat, name: str) -> None:
     chat.session = chat.store.session(
         fresh.name(), endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key, app=name
     )
-    chat.unnamed.append(chat.session.id)
+    chat.begun[chat.session.id] = None
     terminal.note(f"each app has its own conversations; /resume {session.name} goes back")
 
 

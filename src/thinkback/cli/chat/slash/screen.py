@@ -34,8 +34,7 @@ def new(chat: Chat, rest: str) -> None:
         api_key=here.api_key,
         app=app.id if app is not None else "",
     )
-    if not named:
-        chat.unnamed.append(chat.session.id)
+    chat.begun[chat.session.id] = chat.store.find(chat.session.id).settings if named else None
     terminal.note(f"session {chat.session.name}; /resume {before.name} goes back")
 
 
