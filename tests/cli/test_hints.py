@@ -139,3 +139,18 @@ def test_the_gateway_names_keys_of_its_own_store(line: Inside) -> None:
         "`thinkback gateway keys create --store other NAME`" in line("gateway", "keys", "list", "--store", "other").err
     )
     assert not Path("data").exists()
+
+
+def test_a_model_of_another_endpoint_is_told_where_it_is_known(line: Inside) -> None:
+    """By a key that is there, or by the log; an endpoint that was named is meant."""
+    line("profile", "save", "usual", "--endpoint", "anthropic", "--model", "claude-sonnet-5-5")
+    line("profile", "default", "usual")
+    wanted = ("run", "Hi", "-m", "deepseek-v4-pro")
+    known = "deepseek-v4-pro is known at"
+
+    assert known not in line(*wanted, DEEPSEEK_API_KEY="").err
+    assert f"{known} deepseek: give --endpoint deepseek\n" in line(*wanted).err
+    assert known not in line(*wanted, "--endpoint", "anthropic").err
+    assert f"{known} deepseek: /endpoint deepseek deepseek-v4-pro\n" in line("chat", *wanted[2:], stdin=b"Hi\n").out
+    line("run", "Hi", "--endpoint", "referee")
+    assert f"{known} referee: give --endpoint referee\n" in line(*wanted, DEEPSEEK_API_KEY="").err

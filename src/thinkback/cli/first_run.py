@@ -89,21 +89,18 @@ def choose(asked: Destination, session: str = "") -> Destination:
 
 def _offered(book: Rulebook, found: Mapping[str, str]) -> list[Endpoint]:
     """One endpoint for each key that there is, and the stand-in; without a key those of which most models are known."""
-    by_key: dict[str, Endpoint] = {}
-    for row in book.endpoints():
-        if row.auth.env and row.base_url:
-            known = by_key.get(row.auth.env[0])
-            if known is None or len(row.id) < len(known.id):
-                by_key[row.auth.env[0]] = row
-    rows = [row for row in by_key.values() if any(name in found for name in row.auth.env)]
+    from thinkback.cli.options import by_key
+
+    keyed = by_key(book.endpoints())
+    rows = [row for row in keyed.values() if any(name in found for name in row.auth.env)]
     if not rows:
-        most = sorted(by_key.values(), key=lambda row: -len(book.served(row.id)))[:_LISTED]
+        most = sorted(keyed.values(), key=lambda row: -len(book.served(row.id)))[:_LISTED]
         rows = sorted(most, key=lambda row: row.id)
     return [*rows, book.endpoint(REFEREE)]
 
 
 def _show(book: Rulebook, offered: list[Endpoint], found: Mapping[str, str]) -> None:
-    terminal.out("No endpoint is set up yet. Ctrl-C leaves everything as it is.")
+    terminal.out("No default endpoint is set up yet. Ctrl-C leaves everything as it is.")
     there = ", ".join(f"{name} ({where})" for name, where in found.items())
     terminal.out(f"Keys that were found: {there or 'none'}.")
     terminal.out()
@@ -162,6 +159,7 @@ def _ask_key(endpoint: Endpoint, found: Mapping[str, str]) -> str:
 
 def _keep(endpoint: Endpoint, model: str, key: str) -> None:
     """Write the key, the profile and what makes it the default; a profile that is there stays as it is."""
+    from thinkback.cli.config.profiles import default_text
     from thinkback.session.config import keys
     from thinkback.session.profiles import files
     from thinkback.settings.profiles import Profile
@@ -173,4 +171,4 @@ def _keep(endpoint: Endpoint, model: str, key: str) -> None:
         terminal.note(f"{endpoint.auth.env[0]} is kept in {keys.keep(endpoint.auth.env[0], key)}, not tried yet")
     file = files.write(name, Profile("model", endpoint.id, model))
     files.make_default([name])
-    terminal.note(f"the default from here on: profile {name}, in {file}")
+    terminal.note(default_text([name], str(file)))

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,12 +17,13 @@ import click
 
 from thinkback.cli import complete, terminal
 from thinkback.cli.progress import upgrade_line
-from thinkback.errors import NotFoundError, ThinkbackError
-from thinkback.session.destination import Destination, open_at
+from thinkback.errors import CredentialError, NotFoundError, ThinkbackError, UnknownModelError
+from thinkback.session.destination import Destination, after, open_at
 from thinkback.wire.registry import PACKAGES
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
+    from thinkback.model.rule import Endpoint
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -296,6 +297,50 @@ def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
 def place_in(given: Mapping[str, str]) -> Destination:
     """What the options of ``place_options`` say."""
     return Destination(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+
+
+def by_key(endpoints: Iterable[Endpoint]) -> dict[str, Endpoint]:
+    """For each key, by its name, the first of ``endpoints`` for it: a provider of several has the shortest id there."""
+    found: dict[str, Endpoint] = {}
+    for row in endpoints:
+        if row.auth.env and row.base_url:
+            known = found.get(row.auth.env[0])
+            if known is None or len(row.id) < len(known.id):
+                found[row.auth.env[0]] = row
+    return found
+
+
+def knowing(store: SessionStore, error: ThinkbackError, endpoint: str, model: str) -> list[str]:
+    """The endpoints that know ``model`` where ``endpoint`` does not, for an ``error`` over its key or the model.
+
+    Those with a key on this machine, and the one where the model answered last in this log.
+    """
+    from thinkback.session.config import keys
+
+    is_refused = isinstance(error, CredentialError | UnknownModelError) or error.details.get("status") in (401, 403)
+    book = store.rulebook
+    if not (is_refused and endpoint and model) or model in book.served(book.endpoint(endpoint).id):
+        return []
+    rows = [row for row in book.endpoints() if model in book.served(row.id)]
+    there = keys.places([name for row in rows for name in row.auth.env])
+    keyed = [row.id for row in by_key(rows).values() if any(name in there for name in row.auth.env)]
+    summaries = store.log.summaries()
+    used = (info for info in store.sessions() if info.id in summaries and model in summaries[info.id].tally.models)
+    last = next(used, None)
+    place = after(Destination(), store.commits(last.id)).endpoint if last is not None else ""
+    return list(dict.fromkeys([*keyed, *(row.id for row in rows if row.id == place)]))
+
+
+@contextmanager
+def naming_endpoints(store: SessionStore, asked: Destination, to: Destination) -> Iterator[None]:
+    """Where ``asked`` names a model and no endpoint, an error over key or model names the endpoints that know it."""
+    try:
+        yield
+    except ThinkbackError as error:
+        if not (asked.endpoint or asked.base_url) and (known := knowing(store, error, to.endpoint, asked.model)):
+            ways = " or ".join(f"--endpoint {id}" for id in known)
+            error.next_actions += (f"{asked.model} is known at {' and '.join(known)}: give {ways}",)
+        raise
 
 
 def opened(store: SessionStore, name: str, to: Destination, app: str = "", profile: str = "") -> Session:

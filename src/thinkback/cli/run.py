@@ -31,6 +31,7 @@ from thinkback.cli.options import (
     json_option,
     last_used,
     log_path,
+    naming_endpoints,
     open_log,
     opened,
     pairs,
@@ -151,15 +152,16 @@ def _ask(
 
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
-        asked = place.base_url
+        given = place
         commits = store.commits(known.id) if known else ()
         place = completed(destination_of(store, known, commits, place, names.profile))
         if place.endpoint == ENDPOINT and not known:
             names = names._replace(app=names.app or APP)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
-        _check(store, place)
-        with StandIn(is_told=after(Destination(), commits).endpoint == ENDPOINT) as stand_in:
-            place = stand_in.at(place, asked)
+        is_told = after(Destination(), commits).endpoint == ENDPOINT
+        with naming_endpoints(store, given, place), StandIn(is_told=is_told) as stand_in:
+            _check(store, place)
+            place = stand_in.at(place, given.base_url)
             session = opened(store, known.name if known else name or _fresh_name(), place, *names)
             with tools_of(session) as tools:
                 options |= tools

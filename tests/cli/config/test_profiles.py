@@ -69,7 +69,8 @@ def test_what_is_said_beside_a_profile_wins(work: Command, referee: Referee) -> 
 def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee) -> None:
     """It begins new sessions; one that went elsewhere goes on there."""
     assert "none\n" == work("profile", "default").out
-    assert 0 == work("profile", "default", "work").code
+    made = work("profile", "default", "work")
+    assert (0, True) == (made.code, made.out.startswith("the default from here on: profile work, in "))
     assert "work\n" == work("profile", "default").out
     assert "* work" in work("profile", "list").out
     assert 0 == work("run", "Hello").code
@@ -77,7 +78,8 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
     assert 0 == work("run", "Hello", "--session", "s", MOONSHOT_API_KEY=KEY).code
     assert ["deepseek-v4-pro", "kimi-k2.6", "kimi-k2.6"] == models(referee)
     assert (2, "") == work("profile", "delete", "work")[:2]
-    assert 0 == work("profile", "default", "--none").code
+    gone = work("profile", "default", "--none")
+    assert (0, True) == (gone.code, gone.out.startswith("from here on there is no default profile, as "))
     assert "" == work("run", "Hello").out
 
 

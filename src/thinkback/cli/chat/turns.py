@@ -17,6 +17,7 @@ from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.drawing.screen import is_withheld
 from thinkback.cli.chat.keyboard import SIGNALLED
+from thinkback.cli.options import knowing
 from thinkback.errors import BusyError, CredentialError, NetworkError, ThinkbackError
 from thinkback.model.deltas import Status
 from thinkback.session import retry_reasoning_only
@@ -88,7 +89,13 @@ def ask(chat: Chat, prompt: Prompt) -> None:
 
 
 def _located(chat: Chat, error: ThinkbackError) -> ThinkbackError:
-    """``error`` with the endpoint and its host, where the network failed and it does not say where."""
+    """``error`` with the endpoint and its host, where the network failed and it does not say where; with the endpoints
+    that know the model, where this one does not.
+    """
+    place = chat.session.conversation.configure().place
+    if known := knowing(chat.store, error, place.endpoint, place.model):
+        ways = " or ".join(f"/endpoint {id} {place.model}" for id in known)
+        error.next_actions += (f"{place.model} is known at {' and '.join(known)}: {ways}",)
     if isinstance(error, NetworkError) and "server" not in error.details:
         target = chat.session.target
         error.message = f"{target.endpoint.id} at {urlsplit(target.base_url).netloc}: {error.message}"

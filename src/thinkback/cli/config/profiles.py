@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -125,11 +126,19 @@ def default_command(names: tuple[str, ...], is_none: bool, as_json: bool) -> Non
         raise click.UsageError("--none takes no NAMES")
     if names or is_none:
         path = str(files.make_default(names))
-        text = f"{', '.join(names) or 'none'}, in {terminal.clean(path)}"
+        text = default_text(names, path)
         terminal.tell({"default": list(names), "file": path}, text, as_json=as_json)
     else:
         found = files.defaults()
         terminal.tell({"default": list(found)}, ", ".join(found) or "none", as_json=as_json)
+
+
+def default_text(names: Sequence[str], file: str) -> str:
+    """What is the default from here on, as ``file`` says."""
+    if not names:
+        return f"from here on there is no default profile, as {terminal.clean(file)} says"
+    which = f"profile{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    return f"the default from here on: {which}, in {terminal.clean(file)}"
 
 
 def _is_typed(option: str) -> bool:

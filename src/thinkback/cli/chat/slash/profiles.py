@@ -10,6 +10,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.chat.slash.row import Slash, words
+from thinkback.cli.config.profiles import default_text
 from thinkback.session.profiles.files import SETTING
 from thinkback.settings.profiles import KINDS, names_in
 
@@ -38,7 +39,7 @@ def profile(chat: Chat, rest: str) -> None:
             terminal.out(f"{name} is deleted")
         case ["default", *names]:
             file = profiles.default(*names)
-            terminal.out(f"{', '.join(names) or 'none'}, in {terminal.clean(str(file))}")
+            terminal.out(default_text(names, str(file)))
         case _:
             raise click.UsageError(f"usage: /{PROFILE}")
 
