@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sys
 
 import click
 import pytest
@@ -19,7 +20,7 @@ from tests.cli.conftest import Inside
 from thinkback.cli.chat.drawing.look import Look
 from thinkback.cli.run import Screen, _prompt
 from thinkback.model.commits import TurnEnded
-from thinkback.model.deltas import ReasoningDelta, Status
+from thinkback.model.deltas import ReasoningDelta, Status, TextDelta, ToolCallDelta
 from thinkback_referee import BAD_KEY, Call, CutAfterBytes, HttpError, Referee, Stall, Step
 
 
@@ -202,6 +203,29 @@ def test_the_thoughts_of_one_response_stand_apart(capsys: pytest.CaptureFixture[
     screen.end()
 
     assert "First thought.\n\nSecond one.\nNext.\n" == capsys.readouterr().err
+
+
+def test_on_a_terminal_calls_are_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in the chat, beside the answer; elsewhere there are none."""
+    turn = (
+        TextDelta("I read it.", 0),
+        ToolCallDelta(1, "c1", "read", '{"path": "prim'),
+        ToolCallDelta(1, arguments='es.py"}'),
+        Status("tool_started", "read", call="c1"),
+        Status("tool_finished", "read", call="c1", result="one\ntwo"),
+        TextDelta("These are four primes.", 0),
+    )
+
+    def shown() -> tuple[str, str]:
+        screen = Screen(Look(mode="hidden"))
+        for delta in turn:
+            screen.show(delta)
+        screen.end()
+        return capsys.readouterr()
+
+    assert ("", "") == shown()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert ("I read it.\nThese are four primes.\n", "✓ read primes.py · 2 lines\n") == shown()
 
 
 def test_a_denied_turn_says_what_would_let_it_run_and_fails(command: Command, referee: Referee) -> None:

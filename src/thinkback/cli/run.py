@@ -243,15 +243,18 @@ class Screen:
     """Deltas as they arrive: reasoning on standard error, the answer on standard output if ``live``.
 
     Text that turns out to be reasoning is shown as such where it was not shown yet: where the answer is not ``live``.
-    On a terminal reasoning looks as in the chat, elsewhere it is the text. ``folds``: of a thought one line is left.
+    On a terminal reasoning looks as in the chat, and calls of tools are a line each; elsewhere it is the text.
+    ``folds``: of a thought one line is left.
     """
 
     def __init__(self, look: Look) -> None:
+        from thinkback.cli.chat.drawing.calls import Calls
         from thinkback.cli.chat.drawing.look import unfolded
         from thinkback.cli.chat.drawing.surface import Surface
 
         self.live = sys.stdout.isatty()
         self.folds = False
+        self._calls = Calls()
         # nobody would read an answer of the terminal that came late but the shell
         self._surface = Surface(sys.stderr, look, asks=False)
         self._look = look if self._surface.draws else unfolded(look)
@@ -263,7 +266,7 @@ class Screen:
 
     def show(self, delta: Delta) -> None:
         """One delta."""
-        from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta
+        from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
         match delta:
             case TextDelta() if self.live:
@@ -275,6 +278,13 @@ class Screen:
                 self._think(delta)
             case ReasoningDelta() | Reclassified() if self._look.mode != "hidden":
                 self._think_aloud(delta)
+            case ToolCallDelta() if self.live:
+                self._calls.add(delta)
+            case Status(state="tool_started") if self.live:
+                self._calls.start(delta, time.monotonic())
+            case Status(state="tool_finished") if self.live:
+                self.end()
+                terminal.note(self._calls.end(delta, time.monotonic()))
             case Status(state="sending"):
                 self.end()
                 self._thought = -1
