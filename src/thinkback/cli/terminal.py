@@ -25,6 +25,7 @@ from thinkback.session.transcripts.ink import clean_line as clean_line
 from thinkback.session.transcripts.ink import clock as clock
 from thinkback.session.transcripts.ink import columns_of as columns_of
 from thinkback.session.transcripts.ink import fit as fit
+from thinkback.session.transcripts.ink import fitted as fitted
 from thinkback.session.transcripts.ink import iso as iso
 from thinkback.session.transcripts.ink import one_line as one_line
 from thinkback.session.transcripts.ink import pad as pad
@@ -42,26 +43,18 @@ BRANCHED = "another process continued this session too: the next commits go to b
 
 def out(text: str = "") -> None:
     """A line on standard output; nothing but our own colours in it is obeyed, whoever named what it tells of."""
-    click.echo(_fitted(clean_line(text), sys.stdout), color=True)
+    click.echo(fitted(clean_line(text), sys.stdout), color=True)
 
 
 def note(text: str = "") -> None:
     """A dim line on standard error, without keys."""
-    click.echo(pen(sys.stderr)(_fitted(clean(without_keys(text)), sys.stderr), "dim"), err=True, color=True)
+    click.echo(pen(sys.stderr)(fitted(clean(without_keys(text)), sys.stderr), "dim"), err=True, color=True)
 
 
 def complain(text: str) -> None:
     """An error on standard error, without keys."""
     line = f"{pen(sys.stderr)('thinkback:', 'red')} {clean(without_keys(text))}"
-    click.echo(_fitted(line, sys.stderr), err=True, color=True)
-
-
-def _fitted(text: str, stream: TextIO) -> str:
-    """``text`` as it fits a terminal, broken between words; elsewhere as it is."""
-    if not stream.isatty():
-        return text
-    columns = shutil.get_terminal_size((80, 24)).columns
-    return "\n".join(fit(line, columns) for line in text.split("\n"))
+    click.echo(fitted(line, sys.stderr), err=True, color=True)
 
 
 def print_json(value: Any) -> None:

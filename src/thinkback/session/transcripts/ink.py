@@ -164,6 +164,14 @@ def fit(line: str, columns: int) -> str:
     return "\n".join(rows)
 
 
+def fitted(text: str, stream: TextIO) -> str:
+    """``text`` as it fits a terminal, broken between words; elsewhere as it is."""
+    if not stream.isatty():
+        return text
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return "\n".join(fit(line, columns) for line in text.split("\n"))
+
+
 def clock(microseconds: int) -> str:
     """A time as people read it, where they are."""
     return time.strftime("%m-%d %H:%M:%S", time.localtime(microseconds // 1_000_000))

@@ -70,8 +70,12 @@ def test_a_configuration_is_checked_without_serving(inside: Inside) -> None:
     assert not (inside.place / ".local").exists()
 
 
-def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: Inside) -> None:
-    """Keys of providers that are nowhere are told; secrets without which it would not start are a failure."""
+def test_a_check_says_where_a_configuration_leads_and_what_is_missing(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of providers that are nowhere are told; secrets without which it would not start are a failure. A terminal
+    gets whole words.
+    """
     file = inside.place / "gateway.toml"
     file.write_text(
         """
@@ -102,6 +106,11 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(inside: In
     assert f"no {inside.config / 'gateway.toml'}, so the defaults apply: nothing is wrong" in plain.out
     assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
     assert "; `thinkback keys set ENDPOINT` adds one\n" in plain.out
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = inside("gateway", "--check", DEEPSEEK_API_KEY="").out
+    assert "none (referee/deepseek-v4-pro needs none: `thinkback referee` serves it)" in " ".join(narrow.split())
+    assert [] == [row for row in narrow.splitlines() if len(row) > 60 and " " in row.strip()]
     assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
 
 

@@ -20,6 +20,8 @@ from thinkback.servers.gateway.secrets.secret import read_key, read_secret
 from thinkback.servers.gateway.upstreams.routing import authenticator_of, place_of
 from thinkback.session.config import keys
 
+_STAND_IN = " (referee/{} needs none: `thinkback referee` serves it)"
+
 
 def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     """Lines about what the gateway would do, those about what is missing among them."""
@@ -58,8 +60,9 @@ def keyed(rulebook: Rulebook) -> Iterator[str]:
         found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
     except ThinkbackError:  # ``inspecting`` reports the key file
         return
+    keyless = "" if found else "".join(_STAND_IN.format(model) for model in rulebook.served("referee")[:1])
     names = ", ".join(found) or "none"
-    yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}; `thinkback keys set ENDPOINT` adds one"
+    yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}{keyless}; `thinkback keys set ENDPOINT` adds one"
 
 
 def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:

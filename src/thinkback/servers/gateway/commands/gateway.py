@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.servers.gateway.commands.backup import backup_command
-from thinkback.servers.gateway.commands.keys import completed, keys_group
+from thinkback.servers.gateway.commands.keys import completed, keys_group, say
 
 if TYPE_CHECKING:
     from thinkback.servers.gateway.config.schema import Config
@@ -109,16 +109,16 @@ def _check(start: Start, config: Config) -> int:
         findings += inspect(config)
         worst = max((finding.level for finding in findings), default=0)
         found = {STOPS: "the gateway would not start", ATTENTION: "something needs attention"}.get(worst, found)
-    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults apply'}: {found}")
+    say(f"{start.file or f'no {config_dir() / NAME}, so the defaults apply'}: {found}")
     for line in describe(config, user_rulebook()):
-        click.echo(f"  {completed(line)}")
+        say(f"  {completed(line)}")
     for finding in findings:
         if finding.level == STOPS:
-            click.echo(f"it would not start: {finding.text}", err=True)
+            say(f"it would not start: {finding.text}", err=True)
         elif finding.level == ATTENTION:
-            click.echo(f"look at this: {finding.text}", err=True)
+            say(f"look at this: {finding.text}", err=True)
         else:
-            click.echo(f"  {finding.text}")
+            say(f"  {finding.text}")
     return max((finding.level for finding in findings), default=0)
 
 
@@ -155,19 +155,19 @@ def _serve(start: Start, config: Config) -> int:
     url = address_of(sock)
 
     def ready() -> None:
-        click.echo(f"The gateway serves at {url}; Ctrl-C ends it.")
-        click.echo(f"  OpenAI clients: {url}/v1")
-        click.echo(f"  Anthropic and Gemini clients: {url}")
+        say(f"The gateway serves at {url}; Ctrl-C ends it.")
+        say(f"  OpenAI clients: {url}/v1")
+        say(f"  Anthropic and Gemini clients: {url}")
         if viewer:
-            click.echo(completed(f"  viewer, for {_viewers(config)}: {viewer}"))
+            say(completed(f"  viewer, for {_viewers(config)}: {viewer}"))
         if advice:
-            click.echo(advice)
+            say(advice)
         for name, error in keyless.items():
-            click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
+            say(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
         for line in warnings:
-            click.echo(line, err=True)
+            say(line, err=True)
         for line in (*endpoints, f"stores conversations in {kept}"):
-            click.echo(completed(f"  {line}"))
+            say(completed(f"  {line}"))
 
     with beside.viewer(config) as viewer:
         if config.server.workers > 1:

@@ -7,12 +7,15 @@ running gateway, and a running one sees a change within a second or two.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from thinkback.session.transcripts.ink import fitted
 
 if TYPE_CHECKING:
     from thinkback.servers.gateway.access.audit import Audit
@@ -42,6 +45,11 @@ def completed(text: str) -> str:
     """``text`` with the commands in it of the gateway that this call is about, as the command line writes them."""
     complete = click.get_current_context().find_root().obj
     return str(complete(text)) if complete is not None else text
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """A line for people, broken between words on a terminal."""
+    click.echo(fitted(text, sys.stderr if err else sys.stdout), err=err)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -101,7 +109,7 @@ def create_command(name: str, as_json: bool, config: str, store: str, **given: A
         _print_json({"secret": secret, **_facts(row)})
         return
     click.echo(secret)
-    click.echo(f"this is {row.id}, and its secret is not shown again: keep it now", err=True)
+    say(f"this is {row.id}, and its secret is not shown again: keep it now", err=True)
 
 
 @keys_group.command("list")
@@ -127,7 +135,7 @@ def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: 
     for line in table(lines):
         click.echo(line)
     if not rows:
-        click.echo(completed("no keys: `thinkback gateway keys create NAME` creates one"), err=True)
+        say(completed("no keys: `thinkback gateway keys create NAME` creates one"), err=True)
 
 
 @keys_group.command("show")
