@@ -52,6 +52,7 @@ def test_a_chat_may_be_tried_the_same_way(inside: Inside, monkeypatch: pytest.Mo
     assert 0 == done.code
     assert "list . " in done.out
     assert "goes back in reasoning_content: the endpoint requires it" in done.out
+    assert "(no public page known; row of 20" in " ".join(done.out.split())
 
 
 def test_a_chat_that_runs_goes_there_and_comes_back(inside: Inside) -> None:

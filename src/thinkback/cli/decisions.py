@@ -32,7 +32,7 @@ _HEADINGS = ("block", "kind", "action", "message", "characters", "rule")
 _RIGHT = (3, 4)
 _REASONS = 2
 """Reasons that a sentence names."""
-NO_PAGE = " (no public page known)"
+NO_PAGE = "no public page known"
 _PAGE = re.compile(r"https?://|\b[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+/\S")
 
 
@@ -62,7 +62,8 @@ def source_line(endpoint: Endpoint, rule: Rule) -> str:
 
     if endpoint.docs:
         return f"documentation: {endpoint.docs} (row of {rule.since})"
-    return f"source: {origin(rule.source)[0]}{'' if is_public(endpoint, rule) else NO_PAGE} (row of {rule.since})"
+    page = "" if is_public(endpoint, rule) else f"{NO_PAGE}; "
+    return f"source: {origin(rule.source)[0]} ({page}row of {rule.since})"
 
 
 def is_public(endpoint: Endpoint, rule: Rule) -> bool:
@@ -146,8 +147,9 @@ def about_tokens(count: int) -> str:
 
 
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
-    """The table, two lines per decision, the second with the reason; then what the provider reported, the counts and
-    what became of each control."""
+    """The table, below each decision its reason, or below all of them the one that all have; then what the provider
+    reported, the counts and what became of each control.
+    """
     rows = [
         (
             terminal.short(decision.block) or "-",
@@ -164,13 +166,21 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
         heading, *body = terminal.table([_HEADINGS, *rows], _RIGHT)
         indent = terminal.SHORT_HASH + 2 if terminal.width() >= terminal.NARROW else 2
         lines.append(pen(heading, "dim"))
-        for line, decision in zip(body, plan.decisions, strict=True):
-            reported = f"; the provider reported: {decision.reported}" if decision.reported else ""
+        reasons = [_reason_of(decision) for decision in plan.decisions]
+        is_one = len(reasons) > 1 and len(set(reasons)) == 1
+        for line, decision, reason in zip(body, plan.decisions, reasons, strict=True):
             lines.append(pen(line, _STYLES.get(decision.action, "green")))
-            lines.append(terminal.wrap(decision.reason + reported, indent))
+            if not is_one:
+                lines.append(terminal.wrap(reason, indent))
+        if is_one:
+            lines.append(terminal.wrap(f"each of them: {reasons[0]}", indent))
     size = size_line(plan.counts, "size of the request")
     told = [*_sums(plan), *_reported(plan), size, *_cached(plan), *map(control_line, plan.controls)]
     return [*lines, *map(terminal.wrap, told)]
+
+
+def _reason_of(decision: Decision) -> str:
+    return decision.reason + (f"; the provider reported: {decision.reported}" if decision.reported else "")
 
 
 def _sums(plan: Plan) -> Iterator[str]:

@@ -32,6 +32,7 @@ def test_the_last_request_is_explained_block_by_block(talked: Command) -> None:
     )
     again = talked("why", "--next").out
     assert "\nAll 2 blocks of earlier reasoning will go back: the endpoint requires it.\n" in again
+    assert 1 == again.count("each of them: goes back in reasoning_content") == again.count("goes back in")
 
 
 def test_the_explanation_as_json_says_which_request_it_is_about(talked: Command) -> None:

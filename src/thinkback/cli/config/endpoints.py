@@ -216,7 +216,7 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
         if name == "id" or not is_given(rule, name):
             continue
         if name == "source":
-            value += "" if is_public(endpoint, rule) else NO_PAGE
+            value += "" if is_public(endpoint, rule) else f" ({NO_PAGE})"
         if terminal.width() < terminal.NARROW:
             terminal.out(f"  {pen(name, 'dim')}")
             for told in rule_lines(value):
