@@ -39,7 +39,8 @@ def done(outcome: Outcome) -> Outcome:
 
 def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
     """A branch at a commit by name; the session goes on with the one it was switched to."""
-    done(notes("branch", "early", "main^1"))
+    made = done(notes("branch", "early", "main^1"))
+    assert made.err.startswith("created early, which begins before question 2; `thinkback switch --db ")
     done(notes("switch", "early"))
     say(notes, "other")
     assert (["one", "other"], ["one", "two"]) == (texts(notes), texts(notes, "notes", "--branch", "main"))
@@ -97,7 +98,8 @@ def test_a_clean_merge(notes: Command) -> None:
     last = notes("log", "--json").json[-1]
     assert ("merge", 2) == (last["kind"], len(last["parents"]))
     assert f"other parent: {last['parents'][1]}\n" in notes("show", last["hash"]).out
-    done(notes("branch", "again", last["parents"][1][:12]))  # the other parent, by its hash
+    again = done(notes("branch", "again", last["parents"][1][:12]))  # the other parent, by its hash
+    assert f"again, which begins after commit {last['parents'][1][:8]}; " in again.err
     assert ["one", "three"] == texts(notes, "notes", "--branch", "again")
     assert "up to date" in notes("merge", "side").out
 
@@ -105,7 +107,7 @@ def test_a_clean_merge(notes: Command) -> None:
 def test_a_conflict_is_told_and_resolved(notes: Command) -> None:
     """Nothing is stored before each has a winner."""
     first = notes("log", "--json").json[0]["hash"]
-    done(notes("branch", "side", "--switch"))
+    assert "switched to side, which begins at the end of main\n" == done(notes("branch", "side", "--switch")).err
     say(notes, "ours was wrong", edit=first)
     done(notes("switch", "main"))
     say(notes, "it was one and a half", edit=first)

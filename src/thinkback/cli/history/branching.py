@@ -31,6 +31,7 @@ from thinkback.session.destination import Destination
 if TYPE_CHECKING:
     from thinkback.log.merge import MergeResult, Strategy
     from thinkback.log.protocol import BranchInfo
+    from thinkback.model.commits import Commit
     from thinkback.session.history.children import Inheritance
     from thinkback.session.session import Session
 
@@ -51,6 +52,7 @@ def branch_command(
     name: str | None, at: str, switch: bool, delete: bool, force: bool, session: str, db: str, as_json: bool
 ) -> None:
     """List the branches of a session, or create the branch NAME at the commit AT."""
+    told = ""
     with open_line(db, session) as found:
         branches = found.branches
         if name and delete:
@@ -61,13 +63,16 @@ def branch_command(
                     f"{found.name} has a branch {name} already: "
                     f"{hints.command('switch', name, session=found.name)} goes to it"
                 )
+            before, current = found.log(), branches.current
             try:
-                branches.branch(name, at, switch=switch)
+                made = beginning(branches.branch(name, at, switch=switch), current, before)
             except NotFoundError as error:
                 if at != "HEAD" and at.isalpha():  # a second word of a name rather than a commit
                     joined = hints.command("branch", f"{name}-{at}", session=found.name)
                     error.next_actions += (f"the name of a branch has no spaces: {joined}",)
                 raise
+            go = f"; {hints.command('switch', name, session=found.name)} goes to it"
+            told = f"switched to {made}" if switch else f"created {made}{go}"
         listed, current = branches.list(), branches.current
         turns = {} if as_json else turns_of(found, listed)
     if as_json:
@@ -79,6 +84,21 @@ def branch_command(
         )
         return
     print_branches(listed, current, turns)
+    if told:
+        terminal.note(told)
+
+
+def beginning(branch: BranchInfo, current: str, history: Sequence[Commit]) -> str:
+    """A new branch and where it begins, by the ``history`` of the branch that was ``current`` when it was made."""
+    line = ["", *(commit.hash for commit in history)]
+    at = line.index(branch.head.hash) if branch.head.hash in line else -1
+    if at == len(history):
+        where = f"at the end of {current or 'the session'}"
+    elif at == 0 or (at > 0 and questions(history[at : at + 1])):
+        where = f"before question {questions(history[:at]) + 1}"
+    else:
+        where = f"after commit {terminal.short(branch.head.hash)}"
+    return f"{branch.name}, which begins {where}"
 
 
 def turns_of(session: Session, listed: Sequence[BranchInfo]) -> dict[str, int]:

@@ -11,7 +11,7 @@ import click
 from thinkback.cli import exits, terminal
 from thinkback.cli.chat import resume, said, turns
 from thinkback.cli.chat.slash.row import Slash, words
-from thinkback.cli.history.branching import print_branches, turns_of
+from thinkback.cli.history.branching import beginning, print_branches, turns_of
 from thinkback.errors import NotFoundError
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, Unknown
@@ -35,7 +35,9 @@ def branch(chat: Chat, rest: str) -> None:
         case ["--delete"]:
             raise click.UsageError(f"usage: /{BRANCH}")
         case [name, *at]:
-            branches.branch(name, *at, switch=True)
+            before, current = chat.session.log(), branches.current
+            made = branches.branch(name, *at, switch=True)
+            terminal.note(f"switched to {beginning(made, current, before)}")
         case _:
             pass
     listed = branches.list()
