@@ -10,6 +10,7 @@ import pytest
 from tests.cli.chat.talks import asked, messages, open_chat, say
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
+from thinkback.cli.chat.slash import inspect
 from thinkback.cli.chat.table import completions, table
 from thinkback.model.blocks import ThinkingBlock
 from thinkback_referee import Call, Referee, Step
@@ -400,8 +401,10 @@ def test_usage_counts_by_model_turn_and_step(chat: Chat, capsys: Caught) -> None
     assert ["turn"] == words(chat, "/usage t")
 
 
-def test_search_finds_in_all_sessions_or_here(chat: Chat, referee: Referee, capsys: Caught) -> None:
-    """Words of a search go as they stand, quotation marks too."""
+def test_search_finds_in_all_sessions_or_here(
+    chat: Chat, referee: Referee, capsys: Caught, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of a search go as they stand, quotation marks too; what shows more looks in the same place."""
     referee.push(Step(reasoning="A walrus thinks.", text="Indeed."))
     say(chat, "One walrus here.", "/fork other", '/search "walrus here"', "/search --reasoning walrus")
     chat.session.commit("Another walrus.")
@@ -414,6 +417,13 @@ def test_search_finds_in_all_sessions_or_here(chat: Chat, referee: Referee, caps
     assert "usage: /search" in shown.err
     assert "nothing was found" in shown.err
     assert ["--reasoning"] == words(chat, "/search --here --r")
+
+    chat.session.reasoning("One by hand.")
+    chat.session.reasoning("Two by hand.")
+    monkeypatch.setattr(inspect, "_LIMIT", 1)
+    say(chat, "/search --reasoning --here hand")
+    more = capsys.readouterr().err
+    assert "`thinkback search --reasoning --limit 100 --session other hand` (in a shell) shows them" in more
 
 
 def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.command import Command
@@ -44,7 +46,9 @@ def test_what_other_programs_said_is_found_by_program_and_project_and_opened(ins
     (hit,) = inside("search", "list them", "--reasoning", "--program", "gemini-cli", "--json").json
     assert ("gemini-cli", "Which file?", None) == (hit["program"], hit["title"], hit["project"])
     assert [] == inside("search", "list", "--reasoning", "--program", "pi", "--json").json
-    assert ["proj: Which file?"] == inside("search", "notes.txt", "--project", "proj", "-n", "1").out.splitlines()[:1]
+    heading, first, *_ = inside("search", "notes.txt", "--project", "proj", "-n", "1").out.splitlines()
+    assert (True, True) == (heading.startswith("session "), heading.endswith(": proj: Which file?"))
+    assert re.fullmatch(r"  \w{8}  .*", first)
     found = inside("search", "notes.txt", "--project", "proj", "--facets", "--json").json
     assert (found["hits"], {"proj": found["hits"]}) == (sum(found["program"].values()), found["project"])
     assert {"codex", "pi"} == {*found["program"]}

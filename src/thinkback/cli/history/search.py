@@ -168,7 +168,9 @@ def _print_facets(found: Facets) -> None:
 
 
 def print_hits(hits: Sequence[Hit], where: Mapping[str, Place]) -> None:
-    """What was found, with an excerpt each, behind what its session is about; ``where`` sessions are from, by id."""
+    """What was found, with an excerpt each, indented below its session and what that is about; ``where`` sessions are
+    from, by id.
+    """
     pen, last = terminal.pen(sys.stdout), ""
     for hit in hits:
         thought = hit.kind == "reasoning"
@@ -176,14 +178,13 @@ def print_hits(hits: Sequence[Hit], where: Mapping[str, Place]) -> None:
         place = where.get(hit.session, NOWHERE)
         by = f"  {terminal.clean(hit.model)}" if hit.model else ""
         then = f" -> {terminal.clean(hit.tool)}" if hit.tool else ""
-        if hit.session != last and (about := _titled(place)):
-            terminal.out(pen(terminal.one_line(about, terminal.width()), "bold"))
+        if hit.session != last:
+            heading = ": ".join(filter(None, (f"session {place.session or hit.session}", _titled(place))))
+            terminal.out(pen(terminal.one_line(heading, terminal.width()), "bold"))
         last = hit.session
-        head = f"{kind}  {terminal.clock(hit.time)}  {terminal.clean(place.session or hit.session)}{by}{then}"
-        terminal.out(
-            f"{pen(terminal.short(hit.hash), 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
-        )
-        terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
+        head = pen(f"{kind}  {terminal.clock(hit.time)}{by}{then}", *(("dim", "cyan") if thought else ("dim",)))
+        terminal.out(f"  {pen(terminal.short(hit.hash), 'yellow')}  {head}")
+        terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 4), *(("dim",) if thought else ())))
     if not hits:
         terminal.note("nothing was found")
 

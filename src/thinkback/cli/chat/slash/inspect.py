@@ -111,6 +111,10 @@ def search(chat: Chat, rest: str) -> None:
     print_hits([one.hit for one in found[:_LIMIT]], places(chat.store.log))
     if len(found) > _LIMIT:
         shown = hints.command("search --limit 100", text)
+        if "--here" in wanted:
+            shown = hints.command("search --limit 100", text, session=chat.session.name)
+        if "--reasoning" in wanted:
+            shown = shown.replace(" search", " search --reasoning", 1)
         terminal.note(f"the newest {_LIMIT} are shown, and there are more: {shown} (in a shell) shows them")
 
 
