@@ -25,8 +25,9 @@ def help_(_chat: Chat, rest: str) -> None:
         terminal.out(pen(f"/{row.usage}", "bold"))
         terminal.out(terminal.wrap(row.help, 2))
         return
-    for line, _ in zip(terminal.table([(f"/{row.name}", row.help) for row in table().values()]), table(), strict=True):
-        terminal.out(line)
+    column = max(map(len, table())) + 3
+    for row in table().values():
+        terminal.out(terminal.pad(f"/{row.name}", column) + terminal.wrap(row.help, column).lstrip())
     terminal.note("/help COMMAND describes a command; type // to begin a message with a slash")
 
 
