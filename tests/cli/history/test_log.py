@@ -334,3 +334,10 @@ def test_a_session_in_another_place_is_told_with_the_option(
     """Where a commit or a file is meant."""
     done = inside(*line)
     assert (2, True) == (done.code, "talk is a session: name it with --session talk" in done.err)
+
+
+def test_a_file_without_an_ending_may_have_been_meant_for_a_session(talked: Command, inside: Inside) -> None:
+    """What is right then can be pasted; a file with another ending is a file."""
+    bare, odd = inside("export", "try"), inside("export", "try.txt")
+    assert (2, True) == (bare.code, " try.md --session try`" in bare.err)
+    assert (2, False) == (odd.code, "--session" in odd.err)

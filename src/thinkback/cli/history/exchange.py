@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import complete, terminal
+from thinkback.cli import complete, hints, terminal
 from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
 from thinkback.cli.progress import progress_line
-from thinkback.errors import FileTakenError, install_hint
+from thinkback.errors import FileTakenError, NotFoundError, install_hint
 from thinkback.formats.registry import MODULES
 
 if TYPE_CHECKING:
@@ -68,9 +69,12 @@ def export_command(
     from thinkback.session.exchange.exporting import format_of
 
     with existing_log(db) as store:
-        if file != "-" and not session and not form and store.log.find_session(file) is not None:
-            raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
-
+        if file != "-" and not session and not form:
+            if store.log.find_session(file) is not None:
+                raise click.UsageError(
+                    f"{file} is a session: name it with --session {file}, and a file such as {file}.md"
+                )
+            _check_ending(file)
         refuse_taken(file, force)
         write = _writer(store, file, form)
 
@@ -105,6 +109,19 @@ def export_command(
     elif file != "-":
         print_exported(done, file)
     tell_left_out(done, form or ("jsonl" if file == "-" else format_of(file)))
+
+
+def _check_ending(file: str) -> None:
+    """Raise ``NotFoundError`` where ``file`` names no format; what has no ending may have been meant for a session."""
+    from thinkback.session.exchange.exporting import format_of
+
+    try:
+        format_of(file)
+    except NotFoundError as error:
+        if not os.path.splitext(file)[1]:
+            right = hints.command(f"export {shlex.quote(file)}.md", session=file)
+            error.next_actions += (f"FILE comes first, a session is named with --session: {right}",)
+        raise
 
 
 def _writer(store: SessionStore, file: str, form: str | None) -> Callable[..., Exported]:
