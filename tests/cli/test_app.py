@@ -128,12 +128,19 @@ def test_an_unknown_command_is_wrong_use(command: Command) -> None:
 
     assert 2 == done.code
     assert "No such command 'wyh'. Did you mean why?" in done.err
-    assert "No such command 'zzz'.\n" in command("zzz").err
+    assert "No such command 'hello'. To ask a model: thinkback run hello\n" in command("hello").err
     assert "thinkback run 'what is 2+2'" in command("what is 2+2").err
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("resume", "chat --continue"), ("login", "keys set ENDPOINT"), ("exec", "run PROMPT")]
+    ("name", "line"),
+    [
+        ("resume", "chat --continue"),
+        ("login", "keys set ENDPOINT"),
+        ("exec", "run PROMPT"),
+        ("histroy", "log SESSION"),
+        ("list", "sessions"),
+    ],
 )
 def test_a_command_of_another_program_leads_to_its_own(name: str, line: str, inside: Inside) -> None:
     """Instead of to one that is spelt alike and undoes something."""
@@ -142,6 +149,13 @@ def test_a_command_of_another_program_leads_to_its_own(name: str, line: str, ins
     assert 2 == done.code
     assert done.err.endswith(f": thinkback {line}\n")
     assert "Did you mean" not in done.err
+
+
+@pytest.mark.parametrize("line", [("run", "--effort", "high", "Hi"), ("chat", "--effort=high")])
+def test_an_option_of_another_program_leads_to_the_setting(line: tuple[str, ...], inside: Inside) -> None:
+    """Where the command takes settings."""
+    assert "Did you mean --set reasoning.effort=high?" in inside(*line).err
+    assert "reasoning.effort" not in inside("log", "--effort", "high").err
 
 
 @pytest.mark.parametrize(("line", "code"), [("sessions >&-", 0), ("run - <&-", 2), ("log >&- 2>&- <&-", 2)])

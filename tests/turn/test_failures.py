@@ -77,6 +77,7 @@ def test_a_page_for_browsers_is_called_so_whatever_its_status(page: str, said: s
     assert play.outcome is not None
     assert f"the response is {said}, not JSON" == getattr(play.outcome.error, "message", "")
     assert "a proxy, firewall or sign-in page answers" in getattr(play.outcome.error, "next_actions", ("",))[0]
+    assert "the base URL is https://house.example/v1" in getattr(play.outcome.error, "next_actions", ())
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,16 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
         "exec": "To ask a model: thinkback run PROMPT",
+        "history": "To read a session: thinkback log SESSION",
+        "list": "To list the sessions: thinkback sessions",
         "login": "To store a key: thinkback keys set ENDPOINT",
         "resume": "To continue the session used last: thinkback chat --continue",
     }
+)
+
+# Options of other programs, and what stands for them where a command takes it.
+OPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    dict.fromkeys(("--effort", "--reasoning-effort"), ("--set", "reasoning.effort"))
 )
 
 ENVIRONMENT = (
@@ -146,12 +153,16 @@ class Commands(click.Group):
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
-            if " " in args[0].strip():
-                ctx.fail(f"No such command '{args[0]}'. To ask a model: thinkback run {shlex.quote(args[0])}")
-            if args[0] in ELSEWHERE:
-                ctx.fail(f"No such command '{args[0]}'. {ELSEWHERE[args[0]]}")
-            close = difflib.get_close_matches(args[0], COMMANDS)
-            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {' or '.join(close)}?" if close else ""))
+            word = args[0]
+            close = [] if " " in word.strip() else difflib.get_close_matches(word, (*COMMANDS, *ELSEWHERE))
+            known = [name for name in close if name in COMMANDS]
+            if close and close[0] in ELSEWHERE:
+                hint = ELSEWHERE[close[0]]
+            elif known:
+                hint = f"Did you mean {' or '.join(known)}?"
+            else:
+                hint = f"To ask a model: thinkback run {shlex.quote(word)}"
+            ctx.fail(f"No such command '{word}'. {hint}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -211,10 +222,11 @@ def run(arguments: Sequence[str]) -> int:
         code = group.main(list(arguments), prog_name="thinkback", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        wrong = _explained(error, arguments)
+        wrong.show()
         if as_json:
-            terminal.print_error("usage", error.format_message())
-        return error.exit_code
+            terminal.print_error("usage", wrong.format_message())
+        return wrong.exit_code
     except ThinkbackError as error:
         error.next_actions = tuple(given(action) for action in error.next_actions)
         if as_json:
@@ -241,6 +253,18 @@ def run(arguments: Sequence[str]) -> int:
             terminal.print_error("error", text, next_actions=(action,))
         return _failed(error, f"{text}\n  - {action}", exits.FAILED)
     return code if isinstance(code, int) else 0
+
+
+def _explained(error: click.ClickException, arguments: Sequence[str]) -> click.ClickException:
+    """``error``; one about an option of other programs names what stands for it here, with the value that was given."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.option_name not in OPTIONS:
+        return error
+    option, key = OPTIONS[error.option_name]
+    if not any(option in parameter.opts for parameter in error.ctx.command.params):
+        return error
+    given = " ".join(arguments).partition(error.option_name)[2].replace("=", " ").split()
+    meant = f"{option} {key}={given[0] if given else 'VALUE'}"
+    return click.UsageError(f"{error.message} Did you mean {meant}?", error.ctx)
 
 
 def _is_output_lost() -> bool:

@@ -32,7 +32,6 @@ from thinkback.wire.result import ReadResult
 _LONGEST_MESSAGE = 4_000
 _STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _SHOWN = "; the response came as a stream: what was shown of it, answer and reasoning, is refused with it"
-_NOT_THERE = "check the base URL and the network: a proxy, firewall or sign-in page answers in the endpoint's place"
 _REFEREE = "referee"
 """Its endpoint is a server of our own, which a person starts."""
 _ABOUT_KEYS = r"(?i)api[ _-]?key|credential|unauthenticated|unauthorized"
@@ -96,8 +95,18 @@ def _way_there(target: Target) -> str:
     return f"start {target.endpoint.name if is_local else 'the server'} there, or correct the base URL"
 
 
-def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
-    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted."""
+def _not_there(target: Target) -> tuple[str, str]:
+    """What to do where a page for browsers came."""
+    return (
+        "check the base URL and the network: a proxy, firewall or sign-in page answers in the endpoint's place",
+        f"the base URL is {target.base_url}",
+    )
+
+
+def broken_off(result: ReadResult, state: TurnState, target: Target) -> ThinkbackError | None:
+    """The error for a response of ``target`` that began well and did not end so; ``None`` for one that did, or was
+    interrupted.
+    """
     error, partial = result.response.error, bool(result.blocks)
     if error is None or state == "interrupted":
         return None
@@ -113,6 +122,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
         )
     if state == "timed_out":
         return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(AGAIN,))
+    remedy = _not_there(target) if error.code == PAGE else ("what arrived is in the log, marked incomplete",)
     kind = NetworkError if error.type in ("network", "truncated") else ProviderError
     return kind(
         error.message,
@@ -123,7 +133,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
             "provider_message": error.message,
             "partial": partial,
         },
-        next_actions=(_NOT_THERE if error.code == PAGE else "what arrived is in the log, marked incomplete", AGAIN),
+        next_actions=(*remedy, AGAIN),
     )
 
 
@@ -163,7 +173,7 @@ def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
     """What to do next; some hosts answer a bad key with 400 and say so in words only."""
     status = failure.status
     if failure.code == PAGE:
-        return (_NOT_THERE, f"the base URL is {plan.target.base_url}")
+        return _not_there(plan.target)
     if status == 400 and re.search(_ABOUT_KEYS, failure.message):
         status = 401
     if status in (401, 403) and plan.waits:

@@ -280,7 +280,7 @@ class Turn:
 
     def _after_overflow(self, result: ReadResult, failure: Failure, state: TurnState, done: Appended) -> list[Command]:
         """A response that only says that the context is full."""
-        error = failures.broken_off(result, state)
+        error = failures.broken_off(result, state, self._sent.plan.target)
         return self._set_back(_Setback("", state, error, failure, response=(result, done.commits)), done.now)
 
     def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
@@ -289,7 +289,7 @@ class Turn:
         self._sent.plan.answered(report_of(response, done.commits), self._history.commits, response)
         self._retries = 0
         if state is not None:
-            return self._finish(state, failures.broken_off(result, state), why)
+            return self._finish(state, failures.broken_off(result, state, self._sent.plan.target), why)
         calls = [OpenCall(block, self._sent.response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         passes = self._sent.plan.leaked_calls == "pass"

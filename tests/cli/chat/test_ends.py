@@ -79,7 +79,7 @@ def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None
     assert "collapsed" == look_of(Settings()).mode
 
 
-@pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed"])
+@pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed"])
 def test_a_turn_that_did_not_end_by_itself_is_marked_as_partial(state: TurnState) -> None:
     """What stands there is not all that there would have been."""
     assert f"\n(partial: {state.removeprefix('partial_').replace('_', ' ')})\n" == finished(
@@ -100,11 +100,11 @@ def test_tokens_that_were_all_spent_on_reasoning_are_told() -> None:
 
 
 def test_what_went_wrong_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error stands behind what arrived, without a key in it."""
+    """An error stands behind what arrived, without a key in it; where nothing did, nothing is called partial."""
     monkeypatch.setenv("SOME_API_KEY", "sk-secret-secret")
     error = ThinkbackError("no sk-secret-secret", next_actions=("try again",))
 
-    assert "\n(partial: failed)\nno <SOME_API_KEY>\n  - try again\n" == finished(reply(state="failed"), error)
+    assert "\n(failed)\nno <SOME_API_KEY>\n  - try again\n" == finished(reply(state="failed"), error)
     assert "\nno <SOME_API_KEY>\n  - try again\n" == finished(None, error)
 
 

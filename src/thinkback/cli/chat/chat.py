@@ -39,8 +39,8 @@ class Chat:
 
     ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``attached`` goes along with the next message.
-    ``begun`` are the ids of sessions begun here: those that stay unused are forgotten. Where one was named, its settings
-    at the beginning say whether something was set in it since.
+    ``begun`` are the ids of sessions begun here: those that stay unused are forgotten. Where one was named, its
+    settings at the beginning say whether something was set in it since.
     ``misnamed`` says of sessions, by their ids, whether nothing came of any question but that no such model is known.
     ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.

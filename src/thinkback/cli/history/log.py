@@ -46,8 +46,8 @@ _TITLE = 40
 @db_option
 @json_option
 def sessions_command(count: int | None, db: str, as_json: bool) -> None:
-    """List the sessions, last used first: title (by default the first question), models, turns, cost and last use. Models,
-    turns and cost are those of all branches.
+    """List the sessions, last used first: title (by default the first question), models, turns, cost and last use.
+    Models, turns and cost are those of all branches.
 
     The setting session.title sets the title; `thinkback title SESSION` lets a model write one.
     """

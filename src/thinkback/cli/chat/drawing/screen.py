@@ -35,8 +35,8 @@ Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
 # a message of the person that takes more rows is shown by its first ones
 _MOST_ROWS, _SHOWN_ROWS = 20, 4
-# states of a turn whose last response may have been broken off
-_CUT = ("interrupted", "timed_out", "partial_failed", "failed")
+# states of a turn whose last response may have been broken off; of one that failed nothing came
+_CUT = ("interrupted", "timed_out", "partial_failed")
 # outcomes of which the caller tells how often the model was asked
 _THOUGHT = ("max_tokens_in_reasoning", "reasoning_only")
 _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
@@ -325,7 +325,7 @@ class Screen:
                 self._note_thinking(self._said.hidden(sum(counts)))
             if reply.outcome == "max_tokens_in_reasoning":
                 self._note_thinking(self._said.spent)
-        if reply.state in _CUT:  # what went wrong is told behind it
+        if reply.state in (*_CUT, "failed"):  # what went wrong is told behind it
             self.ended(reply.state)
         elif reply.state not in (None, "completed"):
             self.ended(reply.state, reply.reason)
