@@ -20,6 +20,7 @@ from thinkback.log.searching import (
     Placed,
     PriorityChange,
     Reading,
+    asked,
     belongs_to,
     excerpt,
     fits,
@@ -382,7 +383,7 @@ def test_the_last_word_of_a_query_may_be_a_beginning(text: str, expected: tuple[
 
 def test_text_without_words_is_hopeless() -> None:
     """Signs alone find nothing; no text at all finds anything."""
-    assert (True, False, False) == tuple(is_hopeless(Query(text)) for text in ("&& -", " ", "a"))
+    assert (True, False, False) == tuple(is_hopeless(query := Query(text), asked(query)) for text in ("&& -", " ", "a"))
 
 
 def test_a_phrase_is_whole_words_side_by_side() -> None:

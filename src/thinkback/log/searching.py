@@ -218,9 +218,14 @@ def phrases(text: str, *, prefix: bool = False) -> Phrases:
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
-def is_hopeless(query: Query) -> bool:
-    """Whether nothing can fit, because the text has no word in it."""
-    return query.text.strip() != "" and not phrases(query.text)
+def asked(query: Query) -> Phrases:
+    """The ``phrases`` of a query."""
+    return phrases(query.text, prefix=query.prefix)
+
+
+def is_hopeless(query: Query, wanted: Phrases) -> bool:
+    """Whether nothing can fit, because the text has no word in it: nothing is ``wanted``."""
+    return query.text.strip() != "" and not wanted
 
 
 def fits(entry: IndexEntry, query: Query) -> bool:

@@ -97,14 +97,14 @@ class SqliteSearch:
 
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
-        wanted = searching.phrases(query.text, prefix=query.prefix)
+        wanted = searching.asked(query)
         with self._mending(), self._file.read() as db:
             return [_hit(db, match.arrival, wanted) for match in _found(db, query, wanted)]
 
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            found = _found(db, query, searching.phrases(query.text, prefix=query.prefix))
+            found = _found(db, query, searching.asked(query))
             owners = dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
             labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
             models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}
@@ -174,7 +174,7 @@ def _found(db: Connection, query: Query, wanted: Phrases) -> list[_Match]:
     reached: dict[int, int] | None = None
     if query.session:
         reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
-    if searching.is_hopeless(query) or db.execute(STATE).fetchone()[0] != searching.FORM:
+    if searching.is_hopeless(query, wanted) or db.execute(STATE).fetchone()[0] != searching.FORM:
         return []
     with closing(_matches(db, query, wanted, reached)) as matches:
         return list(islice(matches, max(0, query.limit)))

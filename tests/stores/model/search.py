@@ -39,8 +39,8 @@ class MemorySearch:
             reached = _reached(self._log.session(query.session)) if query.session else None
             places = dict(self._placed(0, self._next))
             self._catch_up(places)
-            wanted = searching.phrases(query.text, prefix=query.prefix)
-            if searching.is_hopeless(query):
+            wanted = searching.asked(query)
+            if searching.is_hopeless(query, wanted):
                 return []
             hits: list[Hit] = []
             for entry, said in reversed(self._entries):

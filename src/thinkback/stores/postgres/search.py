@@ -218,14 +218,14 @@ def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed
 
 
 def _find(rows: PostgresRows, query: Query) -> list[Hit]:
-    wanted = searching.phrases(query.text, prefix=query.prefix)
+    wanted = searching.asked(query)
     return [searching.hit(given(match.session), match.entry(), wanted) for match in _found(rows, query, wanted)]
 
 
 def _find_bare(rows: PostgresRows, query: Query) -> list[BareHit]:
     return [
         BareHit(given(match.session), searching.first(match.shown()[0]), match.stored[_TIME])
-        for match in _found(rows, query, searching.phrases(query.text, prefix=query.prefix))
+        for match in _found(rows, query, searching.asked(query))
     ]
 
 
@@ -237,7 +237,7 @@ def _found(rows: PostgresRows, query: Query, wanted: Phrases) -> list[_Match]:
     if query.session:
         of = key(rows, query.session)
         reached, within = dict(db.execute(_REACHED, of._asdict()).fetchall()), of[:2]
-    if searching.is_hopeless(query) or db.execute(_FORM, (tenant,)).fetchone() != (searching.FORM,):
+    if searching.is_hopeless(query, wanted) or db.execute(_FORM, (tenant,)).fetchone() != (searching.FORM,):
         return []
     are_joined = any(len(phrase) > 1 for phrase in wanted)
     found: list[_Match] = []
