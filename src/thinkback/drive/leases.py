@@ -19,6 +19,7 @@ from functools import cache
 from typing import Protocol
 from weakref import WeakSet
 
+from thinkback.drive.clock import now
 from thinkback.drive.hooks import NO_HOOKS, Hooks
 from thinkback.errors import BusyError, HeadMovedError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log.leases import SECOND, Lease, Owner, is_near, standing
@@ -82,7 +83,7 @@ class Holder:
         session: str,
         hooks: Hooks = NO_HOOKS,
         period: float = PERIOD,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+        clock: Callable[[], int] = now,
     ) -> None:
         self._log, self._session, self._hooks = log, session, hooks
         self._period, self._clock = period, clock

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from thinkback.cli.options import (
     session_argument,
 )
 from thinkback.cli.progress import progress_line
+from thinkback.drive import clock
 from thinkback.errors import NotFoundError
 from thinkback.session.places import title_of
 
@@ -82,7 +82,7 @@ def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
     from thinkback.session.times import ago
 
     summaries = store.log.summaries()
-    now = max([time.time_ns() // 1000, *(info.updated for info in found)])
+    now = max([clock.now(), *(info.updated for info in found)])
     rows = []
     for info in found:
         summary = summaries.get(info.id)

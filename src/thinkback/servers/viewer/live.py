@@ -7,10 +7,10 @@ misses nothing; nothing is asked of the log but where the branch stands, until t
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import NamedTuple
 
+from thinkback.drive.clock import now
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import SessionInfo
@@ -129,7 +129,7 @@ class Watch:
         yield Event("here", "", self.place)
 
     def _is_running(self) -> str:
-        lease = self._store.log.leases.find(self._info.id, self._branch, time.time_ns() // 1000)
+        lease = self._store.log.leases.find(self._info.id, self._branch, now())
         return "running" if lease is not None and not is_due(lease.deadline, lease.now) else "quiet"
 
     async def events(

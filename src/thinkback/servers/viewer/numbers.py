@@ -16,6 +16,7 @@ from datetime import date, timedelta
 from threading import Lock, Thread
 from typing import Literal, NamedTuple, TypeAlias
 
+from thinkback.drive.clock import now
 from thinkback.errors import CorruptLogError, NotFoundError, ThinkbackError
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Request, TurnEnded
@@ -159,7 +160,7 @@ class Figures:
         Waits ``patience`` seconds at most for what changed; the rest is there at a later look.
         """
         self._refresh(patience)
-        since = day_of(time.time_ns() // 1000 - (days - 1) * 86_400_000_000) if days else ""
+        since = day_of(now() - (days - 1) * 86_400_000_000) if days else ""
         with self._lock:
             known, place_of, sessions = dict(self._known), self.places, self._sessions
             unread = sorted(self._unread - known.keys())

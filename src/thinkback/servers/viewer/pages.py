@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from thinkback.drive.clock import now
 from thinkback.servers.viewer import text
 from thinkback.session.times import ago
 from thinkback.session.transcripts.ink import iso, readable, short
@@ -25,7 +25,7 @@ def page(name: str, writes: bool = False, **values: Any) -> bytes:
 
 def pieces(name: str, writes: bool = False, **values: Any) -> Iterator[bytes]:
     """The same a piece at a time."""
-    for piece in _environment(writes).get_template(name).generate(now=time.time_ns() // 1000, **values):
+    for piece in _environment(writes).get_template(name).generate(now=now(), **values):
         yield piece.encode("utf-8", "backslashreplace")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from threading import Lock, Thread
 from typing import NamedTuple
 
+from thinkback.drive.clock import now
 from thinkback.errors import CorruptLogError, ThinkbackError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import SessionInfo, Summary
@@ -221,7 +222,7 @@ class Listing:
         if not info.head.hash:
             return "empty"
         log = self._store.log
-        lease = log.leases.find(info.id, info.branch, time.time_ns() // 1000)
+        lease = log.leases.find(info.id, info.branch, now())
         if lease is not None and not is_due(lease.deadline, lease.now):
             return "running"
         try:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import TypeVar, assert_never
 
 import msgspec
 
+from thinkback.drive import clock
 from thinkback.errors import StoreError
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.incoming import Incoming, Notes, Sink
@@ -73,7 +73,7 @@ class Idempotency:
         *,
         keep_for: float = 86_400.0,
         blind: bool = False,
-        now: Callable[[], int] = lambda: time.time_ns() // 1000,
+        now: Callable[[], int] = clock.now,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._office, self._sealer, self._executor = office, sealer.of("idempotency"), executor

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from thinkback.drive import clock
 from thinkback.errors import StoreError
 from thinkback.model import canonical
 from thinkback.proxy.problems import Refused
@@ -136,7 +137,7 @@ class Access:
         stale_for: float = 0.0,
         audit: Audit = NO_AUDIT,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], int] = lambda: time.time_ns() // 1000,
+        now: Callable[[], int] = clock.now,
     ) -> None:
         self._office, self._executor = office, executor
         self._open = msgspec.structs.replace(OPEN, recording=recording) if no_auth else None

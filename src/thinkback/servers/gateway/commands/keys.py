@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from thinkback.drive import clock
 from thinkback.session.transcripts.ink import fitted
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def create_command(name: str, as_json: bool, config: str, store: str, **given: A
     """Create a key called NAME and print its secret once."""
     from thinkback.servers.gateway.access.keys import new_key
 
-    now = _now()
+    now = clock.now()
     expires = _moment(given["expires"], now) if given["expires"] else None
     secret, row = new_key(_terms(given), now, tenant=given["tenant"], name=name, expires=expires)
     with _opened(config, store) as (office, audit):
@@ -121,7 +121,7 @@ def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: 
     """List the valid keys, oldest first."""
     from thinkback.session.transcripts.ink import one_line, table
 
-    now = _now()
+    now = clock.now()
     with _opened(config, store) as (office, _):
         rows = [
             row for row in office.keys.list() if tenant in ("", row.tenant) and (revoked or _state(row, now) == "valid")
@@ -146,7 +146,7 @@ def show_command(key: str, as_json: bool, config: str, store: str) -> None:
     """Show the permissions and the usage of KEY (an id or a name)."""
     from thinkback.session.transcripts.ink import clean, table
 
-    now = _now()
+    now = clock.now()
     with _opened(config, store) as (office, _):
         row = _find(office, key)
         used = office.spending.read(row.id)
@@ -169,7 +169,7 @@ def revoke_command(key: str, as_json: bool, config: str, store: str) -> None:
 
     with _opened(config, store) as (office, audit):
         row = _find(office, key)
-        if not office.keys.revoke(row.id, _now()):
+        if not office.keys.revoke(row.id, clock.now()):
             raise NotFoundError(f"the key {row.id} was revoked before")
         audit.note("key.revoked", key=row.id, name=row.name, tenant=row.tenant, by=_user())
     if as_json:
@@ -331,10 +331,6 @@ def _print_json(value: object) -> None:
     from thinkback.session.transcripts.ink import clean_json
 
     click.echo(clean_json(json.dumps(value, indent=2, ensure_ascii=False)))
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
 
 
 def _user() -> str:

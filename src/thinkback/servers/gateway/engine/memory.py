@@ -5,10 +5,10 @@ Promises: what may not be recorded is kept sealed and for a while, for its own t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from thinkback.drive import clock
 from thinkback.model.commits import Draft
 from thinkback.proxy import retention
 from thinkback.servers.gateway.secrets.sealing import Sealer
@@ -24,7 +24,7 @@ class Withheld(NamedTuple):
     carriers: Carriers
     sealer: Sealer
     keep_for: float
-    now: Callable[[], int] = lambda: time.time_ns() // 1000
+    now: Callable[[], int] = clock.now
 
     def keep(self, response: str, packed: bytes, tenant: str, scope: bytes) -> bool:
         """Keep what was ``packed`` of a response; that is done. Raises ``StoreError``."""

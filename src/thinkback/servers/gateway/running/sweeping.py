@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 
+from thinkback.drive.clock import now
 from thinkback.errors import StoreError
 from thinkback.servers.gateway.access.spending import Spending
 from thinkback.stores.gateway_state.state import GatewayState
@@ -26,8 +26,7 @@ async def sweep(
     await pause(EVERY * random.random())
     while True:
         try:
-            now = time.time_ns() // 1000
-            await asyncio.get_running_loop().run_in_executor(executor, office.purge, now)
+            await asyncio.get_running_loop().run_in_executor(executor, office.purge, now())
             await spending.forget()
         except StoreError as error:
             complain(error)

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from thinkback.drive.clock import now
 from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
 from thinkback.log.erasing import Order, late
 from thinkback.log.protocol import AppendRequest
@@ -105,7 +106,7 @@ class Storing:
 
     def _record_late(self, tenant: str, entry: AppendRequest) -> None:
         """Store a step that has waited, without what was erased meanwhile."""
-        orders = self._erasures.list(tenant, time.time_ns() // 1000) if self._erasures is not None else []
+        orders = self._erasures.list(tenant, now()) if self._erasures is not None else []
         left = late(entry, [msgspec.json.decode(order, type=Order) for order in orders])
         if left is not None:
             self._record(tenant, left)
