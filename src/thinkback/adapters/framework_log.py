@@ -12,18 +12,17 @@ Must not: know a framework.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from thinkback.adapters.open_logs import Log, OpenLogs, named, other_durability
+from thinkback.adapters.open_logs import Log, OpenLogs, named
+from thinkback.adapters.threads import Threads
 from thinkback.drive.clock import now
 from thinkback.drive.leases import Holder
 from thinkback.drive.shielded import to_the_end
@@ -238,7 +237,7 @@ class FrameworkLog:
         self._tenant, self._durability = tenant, durability
         self._made_in = os.getpid()
         self._is_closed = False
-        self._executor: tuple[int, ThreadPoolExecutor] | None = None
+        self._threads = Threads(_THREADS, "thinkback-history")
         self._lock = threading.Lock()
         self._used: _Open | None = None
         in_memory = path == ":memory:"
@@ -265,19 +264,11 @@ class FrameworkLog:
             return self._given.log
         used = self._used
         if used is None or _logs.get(self._place) is not used:
-            used = _logs.use(self._place, self, self._opened)
-            if used.durability != self._durability:
-                self._leave(used)
-                raise other_durability(self._path, used.durability, self._durability)
-            self._used = used
+            used = self._used = _logs.use(self._place, self, self._opened, self._durability, self._path)
         return used.store
 
     def _opened(self) -> _Open:
         return _Open(open_store(self._path, self._durability, self._tenant), self._durability)
-
-    def _leave(self, used: _Open) -> None:
-        if _logs.leave(self._place, self):
-            used.store.close()
 
     @property
     def rulebook(self) -> Rulebook:
@@ -295,27 +286,23 @@ class FrameworkLog:
             return
         self._is_closed = True
         with self._lock:
-            executor, self._executor = self._executor, None
-        if executor is not None and executor[0] == os.getpid():
-            executor[1].shutdown(wait=True)
+            made = self._threads.taken()
+        if made is not None:
+            made.shutdown(wait=True)
         used = _logs.get(self._place)
-        if used is not None:
-            self._leave(used)
+        if used is not None and _logs.leave(self._place, self):
+            used.store.close()
 
     async def read(self, work: Callable[[], T]) -> T:
         """What ``work`` gives, which reads the log, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
+        with self._lock:
+            _ = self.store
+            done = self._threads.run(work)
+        return await done
 
     async def write(self, work: Callable[[], T]) -> T:
         """The same for what writes: it is waited for to its end, also where the caller is cancelled."""
         return await to_the_end(self.read(work))
-
-    def _threads(self) -> ThreadPoolExecutor:
-        with self._lock:
-            _ = self.store
-            if self._executor is None or self._executor[0] != os.getpid():
-                self._executor = os.getpid(), ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-history")
-            return self._executor[1]
 
     # -- a session of it -----------------------------------------------------------------------------------------------
 

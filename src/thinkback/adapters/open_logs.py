@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from thinkback.errors import SettingError
@@ -19,7 +19,13 @@ from thinkback.log.protocol import Durability
 if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
 
-T = TypeVar("T")
+
+class _Opened(Protocol):
+    @property
+    def durability(self) -> Durability: ...
+
+
+T = TypeVar("T", bound=_Opened)
 Log: TypeAlias = "str | os.PathLike[str] | SessionStore"
 """What a program names a log by: a path, an address, or a store that it has open."""
 
@@ -33,15 +39,6 @@ def named(log: Log) -> tuple[SessionStore | None, str]:
     if isinstance(log, SessionStore):
         return log, ""
     raise TypeError(f"a log is a path, an address or an open store, and {type(log).__name__} is none of them")
-
-
-def other_durability(shown: str, there: Durability, wanted: Durability) -> SettingError:
-    """The error for a log that is open with another durability."""
-    return SettingError(
-        f"{shown} is open with durability={there!r} already",
-        details={"key": "durability", "value": wanted},
-        next_actions=(f"give durability={there!r}, or another log",),
-    )
 
 
 class OpenLogs(Generic[T]):
@@ -65,13 +62,27 @@ class OpenLogs(Generic[T]):
         """Everything that is open."""
         return list(self._mine.open.values())
 
-    def use(self, place: Hashable, user: object, make: Callable[[], T]) -> T:
-        """What is open at ``place``, for ``user`` too from now on; opened by ``make`` where it is not open."""
+    def check(self, place: Hashable, durability: Durability, shown: str) -> None:
+        """Raise ``SettingError`` where the log at ``place``, which is ``shown`` so, is open with another durability."""
+        found = self.get(place)
+        if found is not None and found.durability != durability:
+            raise SettingError(
+                f"{shown} is open with durability={found.durability!r} already",
+                details={"key": "durability", "value": durability},
+                next_actions=(f"give durability={found.durability!r}, or another log",),
+            )
+
+    def use(self, place: Hashable, user: object, make: Callable[[], T], durability: Durability, shown: str) -> T:
+        """What is open at ``place``, for ``user`` too from now on; opened by ``make`` where it is not open.
+
+        Raises ``SettingError`` as ``check`` does.
+        """
         mine, name = self._mine, id(user)
         with mine.lock:
             door = mine.doors.setdefault(place, _Door())
         with door.lock:
             with mine.lock:
+                self.check(place, durability, shown)
                 found = mine.open.get(place)
                 if found is not None:
                     mine.users[place].add(name)

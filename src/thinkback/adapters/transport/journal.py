@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
-from thinkback.adapters.open_logs import Log, OpenLogs, named, other_durability
+from thinkback.adapters.open_logs import Log, OpenLogs, named
 from thinkback.adapters.transport import dropped
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
 from thinkback.log.protocol import AppendRequest, Durability, Store
@@ -149,9 +149,7 @@ class Journal:
         self._rests_until = float("-inf")
         self._is_warned = self._is_closed = False
         self._names: dict[str, Beginning] = {}
-        there = _logs.get(self._place)
-        if there is not None and there.durability != durability:
-            raise other_durability(self.shown, there.durability, durability)
+        _logs.check(self._place, durability, self.shown)
 
     @property
     def rulebook(self) -> Rulebook:
@@ -248,14 +246,11 @@ class Journal:
         used = self._current()
         if used is not None:
             return used
-        used = _logs.use(self._place, self, self._opened)
-        if used.durability != self._durability:
-            if _logs.leave(self._place, self):
-                used.close()
-            wrong = other_durability(self.shown, used.durability, self._durability)
-            raise StoreError(wrong.message, details=wrong.details, next_actions=wrong.next_actions)  # a request goes on
-        self._used = used
-        return used
+        try:
+            self._used = _logs.use(self._place, self, self._opened, self._durability, self.shown)
+        except SettingError as wrong:  # a request goes on
+            raise StoreError(wrong.message, details=wrong.details, next_actions=wrong.next_actions) from None
+        return self._used
 
     def _opened(self) -> _Open:
         if self._given is not None:

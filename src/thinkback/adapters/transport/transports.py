@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -20,6 +19,7 @@ from weakref import WeakKeyDictionary
 import httpx2
 
 from thinkback.adapters.open_logs import Log
+from thinkback.adapters.threads import Threads
 from thinkback.adapters.transport import dropped, telling
 from thinkback.adapters.transport.journal import Journal, OnLogError
 from thinkback.adapters.transport.passage import (
@@ -321,7 +321,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         _checked(inner, httpx2.AsyncBaseTransport, (AsyncTransport,), hint)
         self._inner = inner
         self._options = _Options(log, endpoint, route, settings, strict, durability, on_log_error)
-        self._waiting = _Threads(8, "thinkback-log")
+        self._waiting = Threads(8, "thinkback-log")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response to ``request``."""
@@ -350,7 +350,7 @@ class _AsyncPerformer:
     ``waiting``.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow, size: int, waiting: _Threads) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, flow: Flow, size: int, waiting: Threads) -> None:
         self._inner, self._flow, self._size, self._waiting = inner, flow, size, waiting
         self._comes = False
         self._response: httpx2.Response | None = None
@@ -445,28 +445,11 @@ def _stepped(go_on: Callable[[Any], Need | Given], given: Any) -> Need | Given |
         return None
 
 
-class _Threads:
-    """Some threads, in each process its own. A program's own work may fill the default ones of its loops, and what
-    waits for one log must not keep out requests of another.
-    """
-
-    def __init__(self, most: int, name: str) -> None:
-        self._most, self._name = most, name
-        self._made: tuple[int, ThreadPoolExecutor] | None = None
-
-    def run(self, work: Callable[[], Any]) -> Awaitable[Any]:
-        """What ``work`` gives."""
-        made, process = self._made, os.getpid()
-        if made is None or made[0] != process:
-            made = self._made = process, ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
-        return asyncio.get_running_loop().run_in_executor(made[1], work)
-
-
-_working = _Threads(4, "thinkback-work")
+_working = Threads(4, "thinkback-work")
 """Those that look at large requests, and never wait."""
 
 
-async def _record_dropped(threads: _Threads) -> None:
+async def _record_dropped(threads: Threads) -> None:
     """Record the responses that were dropped, but for those of other event loops that are not closed."""
     mine, loop = dropped.responses(), asyncio.get_running_loop()
     for response in mine.take():
