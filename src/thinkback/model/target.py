@@ -101,6 +101,10 @@ DecisionAction: TypeAlias = Literal[
 ]
 
 
+WITHHELD: frozenset[DecisionAction] = frozenset({"drop", "placeholder", "dummy"})
+"""What is done with reasoning that does not go back: it is left out, or a stand-in goes."""
+
+
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What compile did with one carrier or one reasoning text, by which rule, and why.
 

@@ -16,7 +16,7 @@ from thinkback.compile.grouping import Grouper
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Repair, Response
-from thinkback.model.target import Decision, Settings, Target
+from thinkback.model.target import WITHHELD, Decision, Settings, Target
 from thinkback.turn import orphans
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History
@@ -95,7 +95,7 @@ def _decision_findings(decisions: Sequence[Decision], void: dict[str, None]) -> 
     """A finding per block that does not go as it came, and per stand-in."""
     found: dict[tuple[str, str], list[str]] = {}
     for decision in decisions:
-        if decision.action in ("drop", "placeholder", "dummy"):
+        if decision.action in WITHHELD:
             found.setdefault((decision.block, decision.reason), []).append(decision.what)
     findings: list[Finding] = []
     for (block, reason), whats in found.items():

@@ -22,7 +22,7 @@ from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Step
-from thinkback.model.target import Decision
+from thinkback.model.target import WITHHELD, Decision
 from thinkback.session.conversation import Conversation
 from thinkback.session.destination import Destination, open_at
 from thinkback.session.history.curating import Curator
@@ -43,8 +43,6 @@ ACTS: Mapping[str, tuple[str, ...]] = {
 }
 """What can be done, and what is given for it."""
 PRIORITIES = ("", "skip", "normal", "important", "pinned", "default")
-_WITHHELD = ("drop", "placeholder", "dummy")
-"""What is done with reasoning that does not go back."""
 
 
 class Change(NamedTuple):
@@ -263,7 +261,7 @@ def _turned(one: Plan, other: Plan) -> list[Turned]:
 
 
 def _goes(decision: Decision) -> bool:
-    return decision.action not in _WITHHELD
+    return decision.action not in WITHHELD
 
 
 def _found(commits: Sequence[Commit], hash: str) -> Commit:
