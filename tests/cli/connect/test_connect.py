@@ -370,3 +370,47 @@ def test_a_byte_order_mark_and_no_key_do(inside: Inside) -> None:
     )["env"]
     inside("connect", "claude-code", "--undo")
     assert b"\xef\xbb\xbf{}" == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "text", "beside"),
+    [
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}',
+            "CLAUDE_CODE_USE_BEDROCK",
+        ),
+        ("gemini-cli", ".gemini/.env", "GEMINI_MODEL=gemini-3-pro\n", "GEMINI_MODEL"),
+        ("opencode", ".config/opencode/opencode.json", '{"enabled_providers": ["openai"]}', "enabled_providers"),
+        ("crewai", ".env", "export OPENAI_BASE_URL=http://elsewhere/v1\n", "OPENAI_BASE_URL"),
+    ],
+)
+def test_a_setting_of_the_file_that_leads_elsewhere_is_named(
+    inside: Inside, agent: str, name: str, text: str, beside: str
+) -> None:
+    """As a variable of the environment is: the agent reads it beside ours, and may never reach the gateway."""
+    path = inside.place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    shown = inside("connect", agent, "--model", "fast")
+    assert f"{path} has {beside}, which" in shown.err
+    assert 1 == shown.err.count(", which")
+
+
+@pytest.mark.parametrize("agent", ["aider", "crewai"])
+def test_the_newer_name_of_an_address_is_named(inside: Inside, agent: str) -> None:
+    """It wins over the older one that is written: the key would go there."""
+    shown = inside("connect", agent, "--model", "fast", OPENAI_BASE_URL="http://elsewhere/v1")
+    assert "the environment has OPENAI_BASE_URL, which" in shown.err
+
+
+def test_of_two_files_the_one_that_wins_is_written(inside: Inside) -> None:
+    """opencode reads both, and takes what stands in the second."""
+    folder = inside.place / ".config/opencode"
+    folder.mkdir(parents=True)
+    for name in ("opencode.json", "opencode.jsonc"):
+        (folder / name).write_text('{"model": "anthropic/old"}')
+    inside("connect", "opencode", "--model", "fast", "--write")
+    assert '{"model": "anthropic/old"}' == (folder / "opencode.json").read_text()
+    assert "thinkback/fast" == json.loads((folder / "opencode.jsonc").read_text())["model"]

@@ -242,3 +242,26 @@ def test_a_comment_behind_nothing_stays_one(name: str, text: str, wanted: str) -
     """A value that is put before it is parted from it."""
     key = text.split(":")[0].split("=")[0]
     assert wanted == applied(FORMATS[name], text, [Change((key,), "m")])
+
+
+def test_a_list_at_the_margin_belongs_to_the_key_above_it() -> None:
+    """YAML lets its items stand as far left as the key."""
+    text = "read:\n- a.md\n# more\n- b.md\n\nmodel: gpt-6\nalias: # none\n- x"
+    after = applied(FORMATS["yaml"], text, [Change(("model",), "fast"), Change(("weak-model",), "fast")])
+    assert 'read:\n- a.md\n# more\n- b.md\n\nmodel: "fast"\nweak-model: "fast"\nalias: # none\n- x' == after
+
+
+@pytest.mark.parametrize(
+    "text", ['note: "a\nmodel: b"', "note: 'a\nmodel: b'", "alias: {a: b,\nmodel: c}", "alias: [a, # ]\nmodel: c]"]
+)
+def test_a_value_that_goes_on_at_the_margin_is_no_key(text: str) -> None:
+    """What looks like a key there is inside of the value; nothing of it is changed."""
+    with pytest.raises(Damaged, match=r"line 2: the value of .* goes on here"):
+        applied(FORMATS["yaml"], text, [Change(("model",), "fast")])
+
+
+@pytest.mark.parametrize("text", ["- a", "model: x\n- a", "read: |\n  x\n- a"])
+def test_a_list_without_its_key_is_refused(text: str) -> None:
+    """It is no YAML, or no configuration of aider."""
+    with pytest.raises(Damaged, match="a key and a colon are expected"):
+        applied(FORMATS["yaml"], text, [Change(("model",), "fast")])

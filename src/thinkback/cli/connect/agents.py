@@ -35,8 +35,8 @@ class Place(NamedTuple):
 
 class File(NamedTuple):
     """One file of an agent: where a variable of ``places`` says, else in ``below`` of the home directory or, with
-    ``is_here``, of the working directory. Of ``names`` the first that is there is meant, else the first. ``owned`` is a
-    table that is ours alone.
+    ``is_here``, of the working directory. Of ``names`` the last that is there is meant, as it wins, else the first.
+    ``owned`` is a table that is ours alone. ``beside`` are keys of the file that lead elsewhere, as the agent's do.
     """
 
     format: str
@@ -46,6 +46,7 @@ class File(NamedTuple):
     settings: tuple[Setting, ...]
     owned: tuple[str, ...] = ()
     is_here: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def has_key(self) -> bool:
@@ -146,10 +147,11 @@ _OPENCODE = Agent(
                 _model("provider", "thinkback", "models", "{model}", "name"),
             ),
             ("provider", "thinkback"),
+            beside=("enabled_providers", "disabled_providers"),
         ),
     ),
     needs_model=True,
-    beside=("OPENCODE_CONFIG_CONTENT",),
+    beside=("OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
     notes=("an opencode.json of the project takes precedence over this file",),
 )
 
@@ -262,7 +264,7 @@ _AIDER = Agent(
     ),
     variable="OPENAI_API_KEY",
     needs_model=True,
-    beside=("AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY", "AIDER_MODEL"),
+    beside=("OPENAI_BASE_URL", "AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY", "AIDER_MODEL"),
     notes=("a .aider.conf.yml or .env of the repository or the working directory takes precedence over this file",),
 )
 
@@ -287,7 +289,7 @@ _CREWAI = Agent(
     variable="OPENAI_API_KEY",
     needs_model=True,
     takes_slash=False,
-    beside=("BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY", "MODEL"),
+    beside=("BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY", "MODEL"),
     code='LLM(model="{model}", provider="openai", base_url="{root}/v1", api_key={code_key})',
 )
 

@@ -106,7 +106,7 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
     for plan in plans if write else ():
         if plan.is_change:
             _write(agent, plan)
-    for text in _remarks(row, access, held):
+    for text in _remarks(row, access, held, plans):
         terminal.note(text)
     changed = any(plan.is_change for plan in plans)
     if changed and not write:
@@ -258,7 +258,7 @@ def _show(plans: Sequence[Plan], access: Access) -> None:
             terminal.out(line)
 
 
-def _remarks(row: Agent, access: Access, held: Sequence[Path]) -> Iterator[str]:
+def _remarks(row: Agent, access: Access, held: Sequence[Path], plans: Sequence[Plan]) -> Iterator[str]:
     """What a person is to know, each a line; no key whole."""
     if access.is_keyed:
         yield f"the key is {access.variable}, {ending(access.key)}"
@@ -277,11 +277,25 @@ def _remarks(row: Agent, access: Access, held: Sequence[Path]) -> Iterator[str]:
         yield f"{access.root} is not encrypted: the key and all messages are sent there in clear text"
     for name in (name for name in row.beside if os.environ.get(name)):
         yield f"the environment has {name}, which {row.title} reads as well"
+    for file, plan in zip(row.files, plans, strict=True):
+        for name in _beside(row, file, plan):
+            yield f"{plan.path} has {name}, which {row.title} reads as well"
     yield from row.notes
     found = running(row.programs)
     if found:
         listed = ", ".join(str(process) for process in found)
         yield f"{row.title} runs (process {listed}): it reads its settings when it starts"
+
+
+def _beside(row: Agent, file: File, plan: Plan) -> Iterator[str]:
+    """Keys of a file that lead elsewhere than ours, or win over them."""
+    data = FORMATS[file.format].read(files.text_of(plan.path, plan.after)[1])
+    ours = {setting.path for setting in file.settings}
+    # variables stand under `env` in the files that have more than variables
+    above = () if file.format == "dotenv" else ("env",)
+    for path in (*((*above, name) for name in row.beside), *((key,) for key in file.beside)):
+        if path not in ours and value_at(data, path) not in (MISSING, "", None):
+            yield path[-1]
 
 
 def _undo(agent: str, row: Agent, places: Sequence[Path]) -> None:

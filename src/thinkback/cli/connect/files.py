@@ -56,7 +56,8 @@ def place_of(file: File, environment: Mapping[str, str]) -> Path:
 
 
 def _named(file: File, folder: Path) -> Path:
-    return next((folder / name for name in file.names if os.path.lexists(folder / name)), folder / file.names[0])
+    there = (folder / name for name in reversed(file.names) if os.path.lexists(folder / name))
+    return next(there, folder / file.names[0])
 
 
 def repository_of(path: Path, environment: Mapping[str, str]) -> Path | None:

@@ -1,7 +1,7 @@
 """YAML as an agent's flat configuration has it: keys at the left margin, ours with a scalar on their line.
 
-Text in, text out. What is indented belongs to the key above it and is not looked into; whatever else stands at the
-margin (a list, a second document, an anchor) is refused with its line.
+Text in, text out. What is indented belongs to the key above it and is not looked into, and so do the items of a list
+at the margin; whatever else stands there (a second document, an anchor, the rest of a value) is refused with its line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from thinkback.cli.connect.source import Damaged, Span, line_of, newline_of, quo
 
 _LINE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[A-Za-z0-9_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)[ \t]*([^\r\n]*)""")
 _SCALAR = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'|>&*!{\[%@`,?-](?:[^\s]|[ \t]+(?!#|\s*$))*""")
+_ITEM = re.compile(r"-(?=\s|$)")
+_PROPERTIES = re.compile(r"(?:[!&]\S*\s+)*")
+_CLOSED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|(?<!\S)#[^\n]*""", re.DOTALL)
 _WORDS = {"true": True, "false": False, "null": None, "~": None}
 
 
@@ -62,12 +65,14 @@ def _rows(text: str) -> list[Line]:
         if not bare or bare.lstrip().startswith("#") or (bare == "---" and not is_begun):
             continue
         is_begun = True
-        if line[0] in " ]}":
-            if rows and not bare.startswith(("]", "}")):
-                rows[-1] = _continued(rows[-1], line)
-            elif not rows:
+        if line[0] in " ]}" or (_ITEM.match(line) and rows and _has_items(rows[-1])):
+            if not rows:
                 raise Damaged(line_of(text, start), "a key is expected at the left margin")
+            rows[-1] = _continued(rows[-1], line)
             continue
+        if rows and _is_open(rows[-1]):
+            key = rows[-1].key
+            raise Damaged(line_of(text, start), f"the value of {key} goes on here, at the left margin: indent it")
         found = _LINE.fullmatch(line.rstrip("\r\n"))
         if found is None:
             raise Damaged(line_of(text, start), "a key and a colon are expected at the left margin")
@@ -93,7 +98,22 @@ def _row(found: re.Match[str], start: int) -> Line:
 
 def _continued(row: Line, line: str) -> Line:
     """A key whose value goes on in the next line."""
-    return row._replace(value=Other(f"{row.value}\n{line.strip()}"))
+    return row._replace(value=Other(f"{'' if row.value is None else row.value}\n{line.strip()}"))
+
+
+def _has_items(row: Line) -> bool:
+    """Whether a list at the margin may be the value of a key, or goes on there."""
+    return row.value is None or (isinstance(row.value, Other) and row.value.startswith("\n-"))
+
+
+def _is_open(row: Line) -> bool:
+    """Whether a quote or bracket of the value does not end in what was read of it."""
+    if not isinstance(row.value, Other):
+        return False
+    source = _PROPERTIES.sub("", row.value, count=1)
+    rest = _CLOSED.sub("", source)
+    is_flow = source.startswith(("[", "{")) and sum(map(rest.count, "[{")) > sum(map(rest.count, "]}"))
+    return is_flow or (source.startswith(('"', "'")) and rest.startswith(('"', "'")))
 
 
 def _plain(scalar: str) -> object:
