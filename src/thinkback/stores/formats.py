@@ -18,14 +18,15 @@ from thinkback.stores.sqlite_open import connect_read_only, naming_errors, new_f
 class ServerState(NamedTuple):
     """A PostgreSQL as a gateway finds it. ``log`` and ``gateway`` are formats, 0 where there are no such tables yet.
 
-    ``time`` is its clock in seconds since 1970. ``is_standby``: it may only be read. ``may_create``: this user may make
-    what is not there.
+    ``has_keys``: a gateway's key is there and not revoked. ``time`` is its clock in seconds since 1970. ``is_standby``:
+    it may only be read. ``may_create``: this user may make what is not there.
     """
 
     shown: str
     release: str
     log: int
     gateway: int
+    has_keys: bool
     time: float
     is_standby: bool
     may_create: bool
@@ -39,6 +40,12 @@ def file_format(path: str, schema: Schema) -> int:
     """
     with naming_errors(path), closing(_reading(path)) as connection:
         return version_of(connection, path, schema)
+
+
+def has_keys(path: str) -> bool:
+    """Whether the gateway's file ``path`` has a key that is not revoked. Raises ``StoreError``."""
+    with naming_errors(path), closing(_reading(path)) as connection:
+        return connection.execute(_KEY.format("")).fetchone() is not None
 
 
 def copy_file(path: str, target: str) -> None:
@@ -67,12 +74,14 @@ def server_state(url: str) -> ServerState:
                 raise too_new(pool.shown, found, schema)
         row = db.execute(_STATE).fetchone()
         assert row is not None
-        return ServerState(pool.shown, row[0], log, gateway, *row[1:])
+        has_keys = bool(gateway) and db.execute(_KEY.format("thinkback_gateway.")).fetchone() is not None
+        return ServerState(pool.shown, row[0], log, gateway, has_keys, *row[1:])
 
     with closing(Pool(url, "full", 1)) as pool:
         return pool.run(look)
 
 
+_KEY = "SELECT 1 FROM {}keys WHERE revoked IS NULL LIMIT 1"
 _STATE = """
 SELECT current_setting('server_version'), extract(epoch FROM clock_timestamp())::float8, pg_is_in_recovery(),
        has_database_privilege(current_database(), 'CREATE')

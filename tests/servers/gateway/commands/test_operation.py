@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,11 +96,42 @@ def test_a_place_that_strangers_may_use_needs_a_person(inside: Inside) -> None:
     assert "upstreams.c.organisations lists who may" in done.err
 
 
-@pytest.mark.parametrize("wrong", ["another program's", "newer", "no file", "secret"])
+def test_a_check_beside_the_gateway_that_runs_says_that_the_port_is_in_use(inside: Inside, store: Path) -> None:
+    """It is no fault: a check of a new version runs beside the old one. Other machines may come, as there is a key."""
+    before = list(_state(store))
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+        done = inside("gateway", "--check", "--store", str(store), "--port", str(port))
+    public = inside("gateway", "--check", "--store", str(store), "--host", "0.0.0.0", "--port", "0")
+
+    assert (0, 0) == (done.code, public.code)
+    assert f"127.0.0.1:{port} is in use: by the gateway, if it runs" in done.out
+    assert before == list(_state(store))
+
+
+def test_an_audit_log_that_is_a_directory_needs_a_person(inside: Inside, store: Path) -> None:
+    """The gateway would serve without it."""
+    file = inside.place / "gateway.toml"
+    file.write_text(f'[logs]\naudit = "{store}"\n')
+    done = inside("gateway", "--check", "--store", str(store), "--config", str(file))
+
+    assert 1 == done.code
+    assert f"logs.audit: {store} is not a file that this user may write to" in done.err
+
+
+@pytest.mark.parametrize("wrong", ["another program's", "newer", "no file", "secret", "address", "nobody", "revoked"])
 def test_a_check_fails_where_the_gateway_would_not_start(inside: Inside, store: Path, wrong: str) -> None:
-    """A database that it cannot use, a place where it cannot write, a secret that others may read: exit code 2."""
+    """A database that it cannot use, a place where it cannot write, a secret that others may read, an address that is
+    not this machine's, nobody who may come from elsewhere: exit code 2.
+    """
     said = {"another program's": "of another program", "newer": "has format 99", "secret": "read by other users"}
-    if wrong == "secret":
+    said |= {"address": "cannot listen on 192.0.2.1", "nobody": "it has no keys", "revoked": "it has no keys"}
+    host = {"address": "192.0.2.1", "nobody": "0.0.0.0", "revoked": "0.0.0.0"}.get(wrong, "127.0.0.1")
+    if wrong == "nobody":
+        (store / "gateway.db").unlink()
+    elif wrong == "revoked":
+        assert 0 == inside("gateway", "--store", str(store), "keys", "revoke", "laptop").code
+    elif wrong == "secret":
         (store / "secret").write_text("s" * 40)
         (store / "secret").chmod(0o644)
     elif wrong == "no file":
@@ -112,7 +144,7 @@ def test_a_check_fails_where_the_gateway_would_not_start(inside: Inside, store: 
             mark = APPLICATION_ID if wrong == "newer" else 5
             db.execute(f"PRAGMA application_id = {mark}")
             db.execute("PRAGMA user_version = 99")
-    done = inside("gateway", "--check", "--store", str(store))
+    done = inside("gateway", "--check", "--store", str(store), "--host", host)
 
     assert 2 == done.code
     assert "it would not start: " in done.err
@@ -136,10 +168,15 @@ def test_a_check_asks_postgres(
     assert 0 == inside("gateway", "--config", str(file), "keys", "create", "laptop").code
     used = check(database)
     gone = check("postgresql://me:pass-word@127.0.0.1:1/none")
+    file.write_text(f'[server]\nhost = "0.0.0.0"\nport = 0\n{file.read_text()}')
+    assert 0 == check(database)[0]
+    assert 0 == inside("gateway", "--config", str(file), "keys", "revoke", "laptop").code
+    public = check(database)
     monkeypatch.setattr(inspecting, "LARGEST_SKEW", -1.0)
     skewed = check(database)
 
-    assert (0, 0, 2, 1) == (fresh[0], used[0], gone[0], skewed[0])
+    assert (0, 0, 2, 2, 2) == (fresh[0], used[0], gone[0], public[0], skewed[0])
+    assert "it has no keys" in public[1]
     assert "log not made yet, keys and usage not made yet" in fresh[1]
     assert "keys and usage at format 1" in used[1]
     assert "cannot be reached" in gone[1]

@@ -20,6 +20,7 @@ from thinkback.servers.gateway.secrets.secret import read_key, read_secret
 from thinkback.servers.gateway.upstreams.routing import authenticator_of, place_of
 from thinkback.session.config import keys
 
+CREATE_KEY = "`thinkback gateway keys create NAME` creates one"
 _STAND_IN = " (referee/{} needs none: `thinkback referee` serves it)"
 
 
@@ -47,6 +48,14 @@ def strangers(config: Config, rulebook: Rulebook) -> Iterator[str]:
             f"{path}: other machines reach this gateway, and whoever has an account at the provider may use it; "
             f"{path}.organisations lists who may"
         )
+
+
+def without_keys(config: Config) -> CredentialError:
+    """The error of a gateway that other machines reach and that could let nobody in."""
+    return CredentialError(
+        f"the gateway would listen on {config.server.host}, which other machines can reach, and it has no keys",
+        next_actions=(CREATE_KEY, "or listen on 127.0.0.1"),
+    )
 
 
 def kept_in(config: Config) -> str:

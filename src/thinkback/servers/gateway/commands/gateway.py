@@ -114,7 +114,7 @@ def _check(start: Start, config: Config) -> int:
         say(f"  {completed(line)}")
     for finding in findings:
         if finding.level == STOPS:
-            say(f"it would not start: {finding.text}", err=True)
+            say(completed(f"it would not start: {finding.text}"), err=True)
         elif finding.level == ATTENTION:
             say(f"look at this: {finding.text}", err=True)
         else:
@@ -191,8 +191,8 @@ def _viewers(config: Config) -> str:
 
 def _check_keys(config: Config) -> str:
     """What is to be said of keys. Raises ``CredentialError`` where others could ask and nobody could be let in."""
-    from thinkback.errors import CredentialError
     from thinkback.rules.urls import is_loopback
+    from thinkback.servers.gateway.commands.advising import CREATE_KEY, without_keys
     from thinkback.servers.gateway.running.places import office_of
 
     if config.server.no_auth:
@@ -205,10 +205,6 @@ def _check_keys(config: Config) -> str:
             return ""
     finally:
         office.close()
-    advice = "`thinkback gateway keys create NAME` creates one"
     if not is_loopback(config.server.host):
-        raise CredentialError(
-            f"the gateway would listen on {config.server.host}, which other machines can reach, and it has no keys",
-            next_actions=(advice, "or listen on 127.0.0.1"),
-        )
-    return completed(f"There are no keys yet, so every request is refused: {advice}, or start with --no-auth.")
+        raise without_keys(config)
+    return completed(f"There are no keys yet, so every request is refused: {CREATE_KEY}, or start with --no-auth.")

@@ -1,10 +1,12 @@
-"""What ``thinkback gateway --check`` finds around a configuration: files and modes, the store, disk, spool, clock.
+"""What ``thinkback gateway --check`` finds around a configuration: files and modes, addresses, the store, disk, spool,
+clock.
 
 Promises: nothing is made, changed or stored; a text has paths, sizes, counts and formats, and nothing of what was said.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -13,8 +15,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from thinkback.errors import StoreError, ThinkbackError
-from thinkback.servers.gateway.config.schema import Config, Store
+from thinkback.errors import NetworkError, StoreError, ThinkbackError
+from thinkback.rules.urls import is_loopback
+from thinkback.servers.gateway.commands.advising import without_keys
+from thinkback.servers.gateway.config.schema import Config, Server, Store
+from thinkback.servers.gateway.http.listening import bind
 from thinkback.servers.gateway.running.places import spool_place, state_place
 from thinkback.servers.gateway.secrets.secret import NAME as SECRET
 from thinkback.servers.gateway.secrets.secret import read_secret
@@ -41,7 +46,10 @@ def inspect(config: Config, environment: Mapping[str, str] = os.environ) -> Iter
     """What there is. ``config`` names nothing that is not there (``advising.absent``)."""
     place = state_place(config.store, environment)
     yield from _keys()
-    yield from (_server(place) if place.startswith(SERVER) else _directory(Path(place), config))
+    yield from _address(config.server)
+    if config.viewer.listen:
+        yield from _address(config.viewer.server)
+    yield from (_server(place, config) if place.startswith(SERVER) else _directory(Path(place), config))
     yield from _spool(config.store, place)
     yield from _audit(config.logs.audit)
 
@@ -53,7 +61,23 @@ def _keys() -> Iterator[Finding]:
         yield Finding(ATTENTION, _said(error))
 
 
-def _server(url: str) -> Iterator[Finding]:
+def _address(server: Server) -> Iterator[Finding]:
+    try:
+        bind(server).close()
+    except NetworkError as error:
+        if error.details["errno"] == errno.EADDRINUSE:
+            yield Finding(FINE, f"address: {server.host}:{server.port} is in use: by the gateway, if it runs")
+        else:
+            yield Finding(STOPS, error.message)
+
+
+def _nobody(config: Config, *, has_keys: bool) -> Iterator[Finding]:
+    """Other machines reach the gateway, and none of their requests could be answered."""
+    if not (has_keys or config.of_clients or is_loopback(config.server.host)):
+        yield Finding(STOPS, _said(without_keys(config)))
+
+
+def _server(url: str, config: Config) -> Iterator[Finding]:
     from thinkback.stores.formats import server_state
     from thinkback.stores.gateway_state.postgres import NEWEST as GATEWAY
     from thinkback.stores.postgres.schema import NEWEST
@@ -72,6 +96,7 @@ def _server(url: str) -> Iterator[Finding]:
         yield Finding(STOPS, f"store: {found.shown} is a standby, which may only be read; name the primary server")
     elif not (found.log and found.gateway) and not found.may_create:
         yield Finding(STOPS, f"store: {found.shown} lacks tables, and this user may not make them; see docs/scale.md")
+    yield from _nobody(config, has_keys=found.has_keys)
     ahead = found.time - (asked + time.time()) / 2
     if abs(ahead) > LARGEST_SKEW:
         yield Finding(ATTENTION, f"clock: the database's is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}")
@@ -85,6 +110,7 @@ def _directory(place: Path, config: Config) -> Iterator[Finding]:
     yield from _room("store", standing)
     if standing != place:
         yield Finding(FINE, f"store: {place} is not there yet; the gateway makes it")
+        yield from _nobody(config, has_keys=False)
         return
     yield from _private(place)
     if not config.secrets.current and (place / SECRET).exists():
@@ -92,26 +118,29 @@ def _directory(place: Path, config: Config) -> Iterator[Finding]:
             read_secret(f"file:{place / SECRET}", {})
         except ThinkbackError as error:
             yield Finding(STOPS, _said(error))
-    yield from _files(place)
+    yield from _files(place, config)
 
 
-def _files(place: Path) -> Iterator[Finding]:
+def _files(place: Path, config: Config) -> Iterator[Finding]:
     """The databases in ``place``."""
-    from thinkback.stores.formats import file_format
+    from thinkback.stores.formats import file_format, has_keys
     from thinkback.stores.gateway_state.sqlite import NEWEST as GATEWAY
     from thinkback.stores.migrations import NEWEST
 
     logs: dict[str, int] = {}
     own: list[str] = []
+    is_keyed = False
     for file in sorted(place.glob("*.db")):
         schema = GATEWAY if file.name == FILE else NEWEST
         try:
-            found = _format(file_format(str(file), schema), len(schema.names))
+            format = file_format(str(file), schema)
+            found = _format(format, len(schema.names))
         except StoreError as error:
             yield Finding(STOPS, _said(error))
             continue
         if schema is GATEWAY:
             own.append(f"{FILE} {found}")
+            is_keyed = format > 0 and has_keys(str(file))
         else:
             logs[found] = logs.get(found, 0) + 1
         yield from _private(file)
@@ -124,6 +153,7 @@ def _files(place: Path) -> Iterator[Finding]:
             )
     listed = [*own, *(f"{count} log{'s'[: count > 1]} {found}" for found, count in logs.items())]
     yield Finding(FINE, f"store: {place} has {', '.join(listed) or 'no database yet'}")
+    yield from _nobody(config, has_keys=is_keyed)
 
 
 def _spool(store: Store, place: str) -> Iterator[Finding]:
@@ -153,6 +183,8 @@ def _audit(file: str) -> Iterator[Finding]:
     directory = Path(file).expanduser().parent
     if file and not (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
         yield Finding(ATTENTION, f"logs.audit: {directory} is not a directory that this user may write to")
+    elif file and (found := Path(file).expanduser()).exists() and (found.is_dir() or not os.access(found, os.W_OK)):
+        yield Finding(ATTENTION, f"logs.audit: {found} is not a file that this user may write to")
 
 
 def _room(what: str, directory: Path) -> Iterator[Finding]:

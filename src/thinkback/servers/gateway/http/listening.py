@@ -40,7 +40,9 @@ class Served(Protocol):
 
 
 def bind(server: Server, by: str = "--port") -> socket.socket:
-    """The socket to listen at, whose port is chosen ``by`` an option or a key. Raises ``NetworkError``."""
+    """The socket to listen at, whose port is chosen ``by`` an option or a key. Raises ``NetworkError`` (``details``:
+    the system's ``errno``).
+    """
     host = server.host.strip("[]")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, server.port, type=socket.SOCK_STREAM)[0]
@@ -55,6 +57,7 @@ def bind(server: Server, by: str = "--port") -> socket.socket:
     except OSError as error:
         raise NetworkError(
             f"the gateway cannot listen on {host}:{server.port}: {error.strerror}",
+            details={"errno": error.errno},
             next_actions=(f"choose another port with {by}", "or see what listens there already"),
         ) from None
     made.setblocking(False)
