@@ -12,6 +12,9 @@ from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.checking import open_to_strangers
 from thinkback.servers.gateway.config.reading import read_config
 from thinkback.servers.gateway.config.schema import Config, Server, Viewer
+from thinkback.servers.gateway.engine.settings import Effective
+from thinkback.servers.gateway.grant import OPEN
+from thinkback.servers.gateway.upstreams.routing import Router
 
 
 def problems(text: str) -> list[tuple[str, str]]:
@@ -178,6 +181,34 @@ def test_references_to_secrets_are_taken() -> None:
 
     assert "HOUSE_KEY" == config.upstreams["house"].key_env
     assert 2 == config.models["fast"].targets[0].weight
+
+
+@pytest.mark.parametrize(
+    "settings", ['reasoning.effort = "low"', '"reasoning.effort" = "low"', 'reasoning = {effort = "low"}']
+)
+def test_settings_have_their_names_however_they_are_written(settings: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dotted key makes tables in TOML; requests go by the names of settings, at each place where some stand."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    text = f"""
+        [settings]
+        {settings}
+        [upstreams.house]
+        endpoint = "openai-chat"
+        base_url = "https://llm.example/v1"
+        settings = {{{settings}}}
+        [models.fast]
+        targets = [{{upstream = "house", model = "m"}}]
+        settings = {{{settings}}}
+        [models.other]
+        targets = [{{upstream = "openai", model = "gpt-5.5"}}]
+        settings = {{{settings}}}
+        """
+    config = read_config("gateway.toml", text, None, load_rulebook())
+    router = Router(config, load_rulebook())
+    chosen = [router.choose(name, OPEN).current for name in ("fast", "other", "house/m")]
+
+    assert [{"reasoning.effort": "low"}] * 4 == [config.settings, *(route.settings for route in chosen)]
+    assert ["low"] * 3 == [Effective().of(config.settings, route.settings, {}, {}, {}).effort for route in chosen]
 
 
 def test_what_the_command_says_lies_over_the_file() -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from thinkback.errors import RuleFileError
 from thinkback.rules import Rulebook
 from thinkback.servers.gateway.config.checking import KINDS, Fault, check, check_places, kind_of, quoted
-from thinkback.servers.gateway.config.schema import Config
+from thinkback.servers.gateway.config.schema import Alias, Config, Upstream
 from thinkback.settings.files import read_toml
+from thinkback.settings.values import flatten
 
+T = TypeVar("T", Config, Upstream, Alias)
 KEY_WORDS = ("key", "api_key", "apikey", "token", "secret", "password")
 
 
@@ -36,13 +38,24 @@ def read_config(
         config = msgspec.convert(table, Config)
         faults = [*check(config), *(check_places(config, rulebook) if rulebook else ())]
         if not faults:
-            return config
+            return _named(config)
     given = {f"{part}.{key}" for part, values in (changes or {}).items() for key in values}
     lines = "\n".join(f"  {fault}{' (given on the command line)' if fault.path in given else ''}" for fault in faults)
     how_many = "one problem" if len(faults) == 1 else f"{len(faults)} problems"
     raise RuleFileError(
         f"{name}: {how_many}\n{lines}", details={"file": name, "problems": [tuple(fault) for fault in faults]}
     )
+
+
+def _named(config: Config) -> Config:
+    """``config`` with its settings by their names: in TOML a dotted key makes tables."""
+
+    def flat(table: T) -> T:
+        return msgspec.structs.replace(table, settings=dict(flatten(table.settings)))
+
+    upstreams = {name: flat(upstream) for name, upstream in config.upstreams.items()}
+    models = {name: flat(alias) for name, alias in config.models.items()}
+    return msgspec.structs.replace(flat(config), upstreams=upstreams, models=models)
 
 
 def faults_of(table: Mapping[str, object]) -> Iterator[Fault]:

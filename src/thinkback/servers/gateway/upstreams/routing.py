@@ -36,7 +36,6 @@ from thinkback.servers.gateway.secrets.secret import text_of
 from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.session.config import keys, today
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
-from thinkback.settings.values import flatten
 from thinkback.turn.credentials import Authenticator
 from thinkback.wire.registry import FRONTS
 from thinkback.wire.registry import front as front_of
@@ -357,9 +356,7 @@ def _account(own: Own, route: Route, key: str) -> tuple[str, bool]:
 
 def _settings(upstream: Upstream, alias: Alias) -> Mapping[str, object]:
     """Those of an upstream with those of an alias over them."""
-    return (
-        {**dict(flatten(upstream.settings)), **dict(flatten(alias.settings))} if upstream.settings else alias.settings
-    )
+    return {**upstream.settings, **alias.settings} if upstream.settings else alias.settings
 
 
 def place_of(upstream: Upstream, model: str) -> EndpointConfig:
