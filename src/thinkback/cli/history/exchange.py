@@ -183,6 +183,9 @@ def tell_left_out(done: Exported, form: str) -> None:
     default="",
     help="Confirm that the sessions come from your account at ENDPOINT, so that opaque values may be sent back there.",
 )
+@click.option(
+    "--base-url", metavar="URL", default="", help="Base URL of that ENDPOINT, where it has an address for each region."
+)
 @db_option
 @json_option
 def import_command(
@@ -194,6 +197,7 @@ def import_command(
     dry_run: bool,
     follow: bool,
     endpoint: str,
+    base_url: str,
     db: str,
     as_json: bool,
 ) -> None:
@@ -207,10 +211,14 @@ def import_command(
             raise click.UsageError("with --program name one file, or a folder with --dir")
         if follow and dry_run:
             raise click.UsageError("--follow stores what it reads: leave out --dry-run")
-        _import_histories(program, file or folder, since, project, dry_run, endpoint, db, as_json, follow=follow)
+        if base_url and not endpoint:
+            raise click.UsageError("--base-url goes with --same-account")
+        account = (endpoint, base_url)
+        _import_histories(program, file or folder, since, project, dry_run, account, db, as_json, follow=follow)
         return
-    if folder or since or project or dry_run or follow or endpoint:
-        raise click.UsageError("--dir, --since, --project, --dry-run, --follow and --same-account go with --program")
+    if folder or since or project or dry_run or follow or endpoint or base_url:
+        apart = "--dir, --since, --project, --dry-run, --follow, --same-account and --base-url"
+        raise click.UsageError(f"{apart} go with --program")
     if not file:
         raise click.UsageError("name a file, or a program with --program")
     with open_log(log_path(db)) as store, progress_line("importing") as progress:
@@ -235,7 +243,7 @@ def _import_histories(
     since: str,
     project: str,
     dry_run: bool,
-    endpoint: str,
+    account: tuple[str, str],
     db: str,
     as_json: bool,
     *,
@@ -248,7 +256,7 @@ def _import_histories(
     path, began = log_path(db), moment(since or None, now()) or 0
     # Looking makes no log.
     with open_log(":memory:" if dry_run and not is_log_there(path) else path) as store:
-        vouched = histories.vouched(store, endpoint) if endpoint else None
+        vouched = histories.vouched(store, *account) if account[0] else None
         wanted = histories.Wanted(program, place, began, project, dry_run, vouched)
         tell: Callable[[Took], None] = (lambda _: None) if as_json else _print_import
         if follow:

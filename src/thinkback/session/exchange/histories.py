@@ -85,14 +85,15 @@ class Gap(msgspec.Struct, frozen=True):
     left: Left
 
 
-def vouched(store: SessionStore, endpoint: str) -> blocks.Origin:
+def vouched(store: SessionStore, endpoint: str, base_url: str = "") -> blocks.Origin:
     """The place and account that a person vouches for: those that our data and this machine have for ``endpoint``.
 
-    Raises ``NotFoundError`` for one that is not known, or has no fixed address.
+    ``base_url`` replaces the endpoint's address. Raises ``NotFoundError`` for an endpoint that is not known, or that
+    has no fixed address and is given none.
     """
     from thinkback.session.endpoint_config import EndpointConfig
 
-    target = EndpointConfig("*", endpoint).target(store.rulebook)
+    target = EndpointConfig("*", endpoint, base_url).target(store.rulebook)
     return blocks.Origin(target.endpoint.dialect, target.base_url, "", "", target.account, target.account_known)
 
 
