@@ -34,7 +34,7 @@ from bench.peers.places import KEY, Place
 from thinkback_referee import Referee
 
 PAGE = ROOT / "docs" / "clients.md"
-SECONDS = 60.0
+SECONDS = 240.0
 _LAST = ROOT / "bench" / "latest-clients.json"
 LANES = min(4, os.cpu_count() or 1)
 _VERCEL = Path(__file__).parent / "vercel"

@@ -30,6 +30,10 @@ class Job(NamedTuple):
     """Where the transport records; empty: the client goes without it."""
     endpoint: str = ""
     """What thinkback calls the place."""
+    routed: str = ""
+    """The model to which the transport sends all requests there; empty: the client asks the place itself."""
+    asks: str = ""
+    """What the transport asks for, where the client has no word for it."""
 
 
 class Call(NamedTuple):
@@ -74,8 +78,8 @@ class Script(NamedTuple):
     shapes: str = ""
     """How names of models begin with which it asks for answers by a schema; by others it would force a call, which
     models that think refuse, or put the schema into the prompt."""
-    takes_client: bool = False
-    """Whether an HTTP client of one's own can be given to it."""
+    bypasses: str = ""
+    """Why none of its requests can go through the transport; empty: they can."""
 
 
 def weather(city: str) -> str:
@@ -150,16 +154,22 @@ def inside(job: Job) -> Any:
         return None
     import thinkback
 
-    return thinkback.http_client(job.log, endpoint=job.endpoint)
+    return thinkback.http_client(job.log, **inside_options(job))
 
 
-def inside_async(job: Job, settings: Mapping[str, object] | None = None) -> Any:
-    """The same for asyncio; ``settings`` are the transport's, for what a client has no word for."""
+def inside_async(job: Job) -> Any:
+    """The same for asyncio."""
     if not job.log:
         return None
     import thinkback
 
-    return thinkback.async_http_client(job.log, endpoint=job.endpoint, settings=settings)
+    return thinkback.async_http_client(job.log, **inside_options(job))
+
+
+def inside_options(job: Job) -> Any:
+    """The options of the transport for a job."""
+    way = {"route": f"{job.endpoint}/{job.routed}"} if job.routed else {"endpoint": job.endpoint}
+    return {**way, "settings": {"reasoning.effort": job.asks} if job.asks else None}
 
 
 def joined(texts: Iterable[str | None]) -> str:

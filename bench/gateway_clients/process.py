@@ -6,7 +6,7 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.gateway_clients.job import Job
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 class Worker:
     """A process that holds conversations; one that overruns its time is ended, and the next gets a fresh process."""
 
-    def __init__(self, command: Sequence[str], seconds: float) -> None:
-        self._command = list(command)
+    def __init__(self, command: Sequence[str], seconds: float, more: Mapping[str, str] | None = None) -> None:
+        self._command, self._more = list(command), more or {}
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -58,7 +58,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=ROOT,
-                env=_environment(),
+                env={**_environment(), **self._more},
             )
         return self._process
 

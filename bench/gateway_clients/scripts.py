@@ -38,9 +38,12 @@ PYTHON = (
 )
 
 
+_NOT_PYTHON = "it runs in Node; the transport is for Python"
+
+
 def _node(name: str, front: str, package: str, lines: str, *more: str, shapes: str = "") -> Script:
     modes = ("generateText", STREAMED, *more, STRUCTURED)
-    return Script(name, front, ("ai", package), modes, None, lines, {}, shapes)
+    return Script(name, front, ("ai", package), modes, None, lines, {}, shapes, _NOT_PYTHON)
 
 
 _ADDRESS = "http://127.0.0.1:8484"

@@ -90,7 +90,6 @@ CHAT = Script(
     (SYNC, ASYNC, STREAMED, STRUCTURED),
     partial(_hold, False),
     _lines("OpenAIChatCompletionsModel"),
-    takes_client=True,
 )
 RESPONSES = Script(
     "openai-agents, Responses",
@@ -99,5 +98,4 @@ RESPONSES = Script(
     (SYNC, ASYNC, STREAMED, STATELESS, STRUCTURED),
     partial(_hold, True),
     _lines("OpenAIResponsesModel"),
-    takes_client=True,
 )

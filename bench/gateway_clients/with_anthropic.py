@@ -134,5 +134,4 @@ MESSAGES = Script(
     (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, RAW, REBUILT, RUNNER, STRUCTURED),
     _hold,
     'from anthropic import Anthropic\nclient = Anthropic(base_url="http://127.0.0.1:8484", api_key="tb-...")',
-    takes_client=True,
 )

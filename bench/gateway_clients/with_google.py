@@ -124,5 +124,4 @@ GEMINI = Script(
     _hold,
     'from google import genai\nclient = genai.Client(api_key="tb-...", '
     'http_options={"base_url": "http://127.0.0.1:8484"})',
-    takes_client=True,
 )

@@ -20,6 +20,7 @@ from bench.gateway_clients.job import (
     call_of,
     inside,
     inside_async,
+    inside_options,
     loop,
     loop_async,
 )
@@ -42,7 +43,7 @@ def _messages(job: Job) -> Any:
 
     messages: Any = ChatAnthropic
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 10_000}} if job.effort else {}
-    return messages(
+    model = messages(
         model=job.model,
         base_url=job.base_url,
         api_key=job.key,
@@ -51,6 +52,7 @@ def _messages(job: Job) -> Any:
         default_headers=VERSION,
         **thinking,
     )
+    return _through(job, model)
 
 
 def _gemini(job: Job) -> Any:
@@ -58,7 +60,17 @@ def _gemini(job: Job) -> Any:
 
     gemini: Any = ChatGoogleGenerativeAI
     # Otherwise it sends a temperature of 0.7, which some models that think refuse.
-    return gemini(model=job.model, base_url=job.base_url, google_api_key=job.key, max_retries=1, temperature=None)
+    options = {"base_url": job.base_url, "google_api_key": job.key, "max_retries": 1, "temperature": None}
+    return _through(job, gemini(model=job.model, **options))
+
+
+def _through(job: Job, model: Any) -> Any:
+    """A chat model that takes no HTTP client, by way of the middleware."""
+    if not job.log:
+        return model
+    from thinkback.adapters.langchain import ThinkbackMiddleware
+
+    return ThinkbackMiddleware(job.log, **inside_options(job)).through(model)
 
 
 def _hold(make: Callable[[Job], Any], job: Job) -> list[str]:
@@ -115,7 +127,6 @@ CHAT = Script(
     partial(_hold, _chat),
     "from langchain_openai import ChatOpenAI\n"
     'model = ChatOpenAI(model="...", base_url="http://127.0.0.1:8484/v1", api_key="tb-...")',
-    takes_client=True,
 )
 RESPONSES = Script(
     "langchain ChatOpenAI, Responses",
@@ -125,7 +136,6 @@ RESPONSES = Script(
     partial(_hold, partial(_chat, use_responses_api=True)),
     "from langchain_openai import ChatOpenAI\n"
     'model = ChatOpenAI(model="...", base_url="http://127.0.0.1:8484/v1", api_key="tb-...", use_responses_api=True)',
-    takes_client=True,
 )
 MESSAGES = Script(
     "langchain ChatAnthropic",

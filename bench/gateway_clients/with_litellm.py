@@ -17,6 +17,8 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    inside,
+    inside_async,
     joined,
     loop,
     loop_async,
@@ -40,6 +42,13 @@ def _hold(prefix: str, job: Job) -> list[str]:
         "api_key": job.key,
         "max_retries": 0,
     }
+    if job.log:
+        from openai import AsyncOpenAI, OpenAI
+
+        place = {"base_url": job.base_url, "api_key": job.key, "max_retries": 0}
+        is_async = job.mode in (ASYNC, ASYNC_STREAMED)
+        several: Any = AsyncOpenAI if is_async else OpenAI
+        request["client"] = several(http_client=inside_async(job) if is_async else inside(job), **place)
     if job.effort:
         request["reasoning_effort"] = job.effort
     if job.mode == STRUCTURED:
@@ -129,12 +138,15 @@ def _last(events: list[Any]) -> Any:
     return next(event.response for event in reversed(events) if event.type == "response.completed")
 
 
-def _script(name: str, front: str, prefix: str, base: str, shapes: str = "") -> Script:
+_OLDER = "it sends by clients of the older httpx; the transport stands on httpx2"
+
+
+def _script(name: str, front: str, prefix: str, base: str, shapes: str = "", bypasses: str = "") -> Script:
     lines = (
         f'import litellm\nlitellm.completion(model="{prefix}...", messages=messages, '
         f'api_base="{base}", api_key="tb-...")'
     )
-    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines, {}, shapes)
+    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines, {}, shapes, bypasses)
 
 
 _ADDRESS = "http://127.0.0.1:8484"
@@ -146,6 +158,7 @@ RESPONSES = Script(
     (*WAYS, STRUCTURED),
     _hold_responses,
     f'import litellm\nlitellm.responses(model="openai/...", input="...", api_base="{_ADDRESS}/v1", api_key="tb-...")',
+    bypasses=_OLDER,
 )
-MESSAGES = _script("litellm anthropic/", "anthropic", "anthropic/", _ADDRESS, "claude")
-GEMINI = _script("litellm gemini/", "gemini", "gemini/", f"{_ADDRESS}/v1beta", "gemini")
+MESSAGES = _script("litellm anthropic/", "anthropic", "anthropic/", _ADDRESS, "claude", _OLDER)
+GEMINI = _script("litellm gemini/", "gemini", "gemini/", f"{_ADDRESS}/v1beta", "gemini", _OLDER)

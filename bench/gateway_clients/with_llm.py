@@ -16,35 +16,56 @@ from bench.gateway_clients.schema import Weather
 def _hold(responses: bool, job: Job) -> list[str]:
     with tempfile.TemporaryDirectory() as directory:
         os.environ["LLM_USER_PATH"] = directory
-        model: dict[str, object] = {
-            "model_id": "here",
-            "model_name": job.model,
-            "api_base": job.base_url,
-            "api_key_name": "here",
-            "supports_tools": True,
-            "supports_schema": True,
-            "reasoning": True,
-            "responses": responses,
-        }
-        # JSON is YAML.
-        Path(directory, "extra-openai-models.yaml").write_text(json.dumps([model]), encoding="utf-8")
-        Path(directory, "keys.json").write_text(json.dumps({"here": job.key}), encoding="utf-8")
-        return run(_several(job)) if job.mode in (ASYNC, ASYNC_STREAMED) else _one(job)
+        name = _plugin(job) if job.log else _in_its_settings(responses, job, Path(directory))
+        return run(_several(name, job)) if job.mode in (ASYNC, ASYNC_STREAMED) else _one(name, job)
+
+
+def _in_its_settings(responses: bool, job: Job, directory: Path) -> str:
+    """The model as one of llm's own."""
+    model: dict[str, object] = {
+        "model_id": "here",
+        "model_name": job.model,
+        "api_base": job.base_url,
+        "api_key_name": "here",
+        "supports_tools": True,
+        "supports_schema": True,
+        "reasoning": True,
+        "responses": responses,
+    }
+    # JSON is YAML.
+    (directory / "extra-openai-models.yaml").write_text(json.dumps([model]), encoding="utf-8")
+    (directory / "keys.json").write_text(json.dumps({"here": job.key}), encoding="utf-8")
+    return "here"
+
+
+def _plugin(job: Job) -> str:
+    """The endpoint of the plugin, which asks by thinkback itself and not by the transport: llm takes no HTTP client."""
+    from llm.plugins import pm
+
+    from thinkback.adapters import llm as plugin
+
+    os.environ["THINKBACK_DB"] = job.log
+    if not pm.is_registered(plugin):  # thinkback is not installed where the clients are
+        pm.register(plugin, "thinkback")
+    return f"{plugin.PREFIX}/{job.endpoint}"
 
 
 def _options(job: Job) -> dict[str, Any]:
     options: dict[str, Any] = {"stream": job.mode in (STREAMED, ASYNC_STREAMED)}
-    if job.effort:
+    if job.log:
+        effort = {"effort": job.effort or job.asks} if job.effort or job.asks else {}
+        options["options"] = {"model": job.routed or job.model, **effort}
+    elif job.effort:
         options["options"] = {"reasoning_effort": job.effort}
     if job.mode == STRUCTURED:
         options["schema"] = Weather
     return options
 
 
-def _one(job: Job) -> list[str]:
+def _one(name: str, job: Job) -> list[str]:
     import llm
 
-    conversation: Any = llm.get_model("here").conversation(tools=list(TOOLS.values()))
+    conversation: Any = llm.get_model(name).conversation(tools=list(TOOLS.values()))
     said = []
     for prompt in job.prompts:
         last = list(conversation.chain(prompt, **_options(job)).responses())[-1]
@@ -52,10 +73,10 @@ def _one(job: Job) -> list[str]:
     return said
 
 
-async def _several(job: Job) -> list[str]:
+async def _several(name: str, job: Job) -> list[str]:
     import llm
 
-    conversation: Any = llm.get_async_model("here").conversation(tools=list(TOOLS.values()))
+    conversation: Any = llm.get_async_model(name).conversation(tools=list(TOOLS.values()))
     said = []
     for prompt in job.prompts:
         texts = [await response.text() async for response in conversation.chain(prompt, **_options(job)).responses()]

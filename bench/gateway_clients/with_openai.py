@@ -209,7 +209,6 @@ CHAT = Script(
     (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, HELPER, REBUILT, STRUCTURED),
     _chat,
     'from openai import OpenAI\nclient = OpenAI(base_url="http://127.0.0.1:8484/v1", api_key="tb-...")',
-    takes_client=True,
 )
 RESPONSES = Script(
     "openai Responses",
@@ -219,5 +218,4 @@ RESPONSES = Script(
     _responses,
     'client = OpenAI(base_url="http://127.0.0.1:8484/v1", api_key="tb-...")\n'
     'client.responses.create(model="...", input="...")',
-    takes_client=True,
 )

@@ -34,8 +34,8 @@ def _chat(job: Job) -> Any:
     from pydantic_ai.models.openai import OpenAIChatModel
 
     # It does not ask OpenRouter for reasoning, whatever it is told.
-    asks = {"reasoning.effort": job.effort} if job.effort else None
-    return OpenAIChatModel(job.model, provider=_openai(job, inside_async(job, asks)))
+    told = job._replace(asks=job.effort or job.asks)
+    return OpenAIChatModel(job.model, provider=_openai(job, inside_async(told)))
 
 
 def _responses(job: Job) -> Any:
@@ -112,9 +112,7 @@ _MODES = (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, STRUCTURED)
 
 def _script(name: str, front: str, make: Callable[[Job], Any], lines: str) -> Script:
     shapes = "claude" if front == "anthropic" else ""
-    return Script(
-        name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes=shapes, takes_client=True
-    )
+    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes=shapes)
 
 
 CHAT = _script(

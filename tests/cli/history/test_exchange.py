@@ -143,5 +143,7 @@ def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> N
     assert "gone" in inside("import", "--program", "codex", "--same-account", "gone").err
     regional = ("import", "--program", "pi", "--same-account", "bedrock")
     assert "bedrock has no fixed address" in inside(*regional).err
-    assert "no histories of pi" in inside(*regional, "--base-url", "https://bedrock-runtime.eu-west-1.amazonaws.com").err
+    assert (
+        "no histories of pi" in inside(*regional, "--base-url", "https://bedrock-runtime.eu-west-1.amazonaws.com").err
+    )
     assert "goes with --same-account" in inside("import", "--program", "pi", "--base-url", "https://a.example").err
