@@ -93,7 +93,7 @@ def imported(megabytes: int) -> Figure:
             aim=f">= {AIM:.0f} MB/s at default durability",
             met=rate >= AIM,
             note=f"{messages / taken:,.0f} messages/s in {len(done)} sessions of {PER_SESSION // MEGABYTE} MB; "
-            f"processor {size / MEGABYTE / worked:.1f} MB/s; peak memory {_peak() - before:+.0f} MB",
+            f"processor of this process {size / MEGABYTE / worked:.1f} MB/s; peak memory {_peak() - before:+.0f} MB",
         )
 
 

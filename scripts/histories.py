@@ -42,7 +42,7 @@ from thinkback.session.exchange.histories import Wanted, run
 from thinkback.stores import open_store
 from thinkback_referee import Referee
 
-PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "pi", "pi-audited")
+PROGRAMS = ("claude-code", "claude-code-audited", "codex", "gemini-cli", "opencode", "pi", "pi-audited")
 MADE = ROOT / "tests" / "formats" / "made"
 _LONGEST, _MOST, _LINE = 120, 12, 4_000
 """Characters of a text, items of a list, and characters of a line, that are kept."""

@@ -22,7 +22,8 @@ from thinkback.model.blocks import Text
 from thinkback.model.commits import KIND_OF, Commit, Draft, Erased, Head, Merge, Message, Payload, Step
 from thinkback.stores import open_store
 from thinkback.stores.migrations import NEWEST
-from thinkback.stores.rows import dictionary, pack, to_rows, unpack
+from thinkback.stores.packing import dictionary
+from thinkback.stores.rows import pack, to_rows, unpack
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 

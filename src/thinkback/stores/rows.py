@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,18 +18,13 @@ from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Payload, Request, decode_payload
 from thinkback.stores.database import Stored
 from thinkback.stores.errors import damaged
+from thinkback.stores.packers import Packers
+from thinkback.stores.packing import RAW, SUM, dictionary, packed
 
 PLAIN, ZLIB, ERASED, DICTIONARY = 0, 1, 2, 4  # ERASED is added to any of the others; ZLIB is not written any more
 BASED = DICTIONARY | 8
 """Of a request: the digest of its basis, and the payload without this last member, as DICTIONARY."""
 CODEC, STORED = 9, 10  # in a row of COLUMNS
-_LEVEL = 6
-_RAW = -zlib.MAX_WBITS  # a zlib stream would sum the dictionary up for each payload: three times the cost of reading it
-_SUM = 4
-_TINY = 64
-# What is copied for each payload is smaller by this, and hardly a payload larger. A smaller hash table would be copied
-# faster still, but takes longer for anything above a hundred bytes, half as long again from a thousand on.
-_SHORT, _SHORT_WINDOW = 4096, -14  # holds the dictionary and so long a payload
 
 COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
 
@@ -46,24 +40,12 @@ def _decoder() -> msgspec.json.Decoder[Payload]:
 
 def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
     """(codec, stored bytes) of a payload."""
+    return _chosen(payload, packed(payload), erased)
+
+
+def _chosen(payload: bytes, small: bytes, erased: bool) -> tuple[int, bytes]:
     mark = ERASED if erased else 0
-    small = _small(payload)
     return (DICTIONARY | mark, small) if len(small) < len(payload) else (PLAIN | mark, payload)
-
-
-def _small(payload: bytes) -> bytes:
-    return _again(payload) if len(payload) <= _TINY else _packed(payload)
-
-
-@lru_cache(maxsize=256)
-def _again(payload: bytes) -> bytes:
-    """Of what is mostly said again and again: how a turn ended."""
-    return _packed(payload)
-
-
-def _packed(payload: bytes) -> bytes:
-    packer = _packer(_SHORT_WINDOW if len(payload) <= _SHORT else _RAW).copy()
-    return packer.compress(payload) + packer.flush() + zlib.crc32(payload).to_bytes(_SUM)
 
 
 class Basis(NamedTuple):
@@ -111,11 +93,19 @@ def _basis(digest: str, source: str) -> _Shared | None:
     return _Shared(bytes.fromhex(digest), f'"basis_digest":"{digest}"'.encode() + member, len(member), pack(text))
 
 
-def _stored(commit: Commit) -> tuple[int, bytes]:
-    shared = _shared(commit)
-    if shared is None:
-        return pack(commit.payload, type(commit.value) is Erased)
-    return BASED, shared.digest + _small(commit.payload[: -shared.left_out] + b"}")
+def _stored(commits: Sequence[Commit], packers: Packers | None) -> Iterator[tuple[int, bytes]]:
+    """(codec, stored bytes) of each payload."""
+    shared = list(map(_shared, commits))
+    payloads = [
+        commit.payload if basis is None else commit.payload[: -basis.left_out] + b"}"
+        for commit, basis in zip(commits, shared, strict=True)
+    ]
+    smalls = map(packed, payloads) if packers is None else packers.pack(payloads)
+    for commit, basis, small in zip(commits, shared, smalls, strict=True):
+        if basis is None:
+            yield _chosen(commit.payload, small, type(commit.value) is Erased)
+        else:
+            yield BASED, basis.digest + small
 
 
 class Bases:
@@ -160,22 +150,10 @@ def unpack(codec: int, stored: bytes) -> bytes:
         raise ValueError(f"the payload does not unpack: {error}") from error
 
 
-@cache
-def dictionary() -> bytes:
-    """Dictionary 1, which payloads are compressed with. It never changes: what is stored needs its bytes."""
-    return Path(__file__).with_name("dictionary_1.bin").read_bytes()
-
-
-@cache
-def _packer(window: int) -> zlib._Compress:
-    """Has read the dictionary: a copy of it is a tenth of the cost of another one."""
-    return zlib.compressobj(_LEVEL, zlib.DEFLATED, window, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary())
-
-
 def _with_dictionary(stored: bytes) -> bytes:
-    unpacker = zlib.decompressobj(_RAW, dictionary())
+    unpacker = zlib.decompressobj(RAW, dictionary())
     payload = unpacker.decompress(stored)
-    if unpacker.unused_data != zlib.crc32(payload).to_bytes(_SUM):
+    if unpacker.unused_data != zlib.crc32(payload).to_bytes(SUM):
         raise zlib.error("its checksum is another one")
     return payload
 
@@ -189,8 +167,11 @@ _UNPACKERS: dict[int, Callable[[bytes], bytes]] = {
 }
 
 
-def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
-    """The rows of ``commits`` without their segment and position. Raises ``ValueError`` for a hash that is not hex."""
+def to_rows(commits: Sequence[Commit], packers: Packers | None = None) -> list[tuple[Any, ...]]:
+    """The rows of ``commits`` without their segment and position; ``packers`` help where there are many.
+
+    Raises ``ValueError`` for a hash that is not hex.
+    """
     raw = bytes.fromhex
     return [
         (
@@ -202,9 +183,9 @@ def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
             commit.response,
             commit.index,
             raw(commit.edit),
-            *_stored(commit),
+            *stored,
         )
-        for commit in commits
+        for commit, stored in zip(commits, _stored(commits, packers), strict=True)
     ]
 
 

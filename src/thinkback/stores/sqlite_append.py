@@ -24,6 +24,7 @@ from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
 from thinkback.stores.migrations import FORMAT
+from thinkback.stores.packers import Packers
 from thinkback.stores.rows import COLUMNS, bases_of, to_rows
 from thinkback.stores.sqlite_open import Connection, named, transaction
 from thinkback.stores.sqlite_rows import (
@@ -98,11 +99,19 @@ class _Append:
         "unasked",
     )
 
-    def __init__(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> None:
+    def __init__(
+        self,
+        session: str,
+        step: str,
+        commits: Sequence[Commit],
+        expected: Head,
+        branch: str,
+        packers: Packers | None = None,
+    ) -> None:
         check_text("step id", step)
         check_sealed(commits, expected)
         self.session, self.step, self.expected, self.branch = session, step, expected, branch
-        self.rows, self.bases, self.commits = to_rows(commits), bases_of(commits), commits
+        self.rows, self.bases, self.commits = to_rows(commits, packers), bases_of(commits), commits
         self.tally, self.unasked = tally_of_step(commits), unasked(commits)
         self.sightings: list[tuple[bytes, bytes, int]] = []
         self.entry: AppendRequest | None = None
@@ -116,6 +125,7 @@ class Appends:
     def __init__(self, database: SqliteDatabase) -> None:
         self._database, self._file = database, database.file
         self._group: Group[_Append] = Group(self._commit)
+        self._packers = Packers()
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
@@ -142,7 +152,7 @@ class Appends:
 
     def arrive(self, arrival: Arrival) -> SessionInfo:
         """Store a session from elsewhere in one transaction."""
-        items = {entry.step: _recorded(entry) for entry in requests_of(arrival)}
+        items = {entry.step: _recorded(entry, self._packers) for entry in requests_of(arrival)}
 
         def work(rows: Rows) -> SessionInfo:
             assert isinstance(rows, SqliteRows)
@@ -178,8 +188,8 @@ class Appends:
                 item.failure = outcome
 
 
-def _recorded(entry: AppendRequest) -> _Append:
-    item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch)
+def _recorded(entry: AppendRequest, packers: Packers | None = None) -> _Append:
+    item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch, packers)
     item.entry, item.sightings = entry, check_entry(entry)
     return item
 
