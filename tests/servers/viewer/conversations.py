@@ -47,6 +47,7 @@ TAGS = VOID | {
         "text",
         "aside",
         "figure",
+        "figcaption",
     ),
 }
 ATTRIBUTES = {
@@ -71,6 +72,7 @@ ATTRIBUTES = {
     ),
     *(
         "autocomplete",
+        "required",
         "preserveaspectratio",
         "placeholder",
         "action",

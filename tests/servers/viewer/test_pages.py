@@ -147,7 +147,7 @@ def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(
     assert sorted(places) == places
     assert "<del>-two</del>" in answer
     assert "e" * 40 not in answer
-    for word in ("60 out", "40 reasoning", "2.0 s", "7 tokens"):
+    for word in ("60 out", "40 reasoning", "2.0 s", "7 tokens, about 0.2 s"):
         assert word in found.text
 
 

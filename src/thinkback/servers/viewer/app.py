@@ -25,7 +25,7 @@ from thinkback.model.commits import Commit, Head
 from thinkback.model.curation import curate
 from thinkback.observe.cost import Prices
 from thinkback.servers.viewer import looking_back, text
-from thinkback.servers.viewer.conversation import Entry, part_of, share_of
+from thinkback.servers.viewer.conversation import Entry, Weight, part_of, weights_of
 from thinkback.servers.viewer.door import form_of
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
@@ -35,7 +35,7 @@ from thinkback.servers.viewer.replay import Column
 from thinkback.servers.viewer.sessions import Listing, Wanted
 from thinkback.servers.viewer.timeline import NONE as NO_TIME
 from thinkback.servers.viewer.timeline import Timeline, timeline_of
-from thinkback.servers.viewer.tree import LANE, WIDTH, lanes_of
+from thinkback.servers.viewer.tree import LANE, WIDTH, differences, lanes_of
 from thinkback.servers.viewer.writing import Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
 from thinkback.session.history.search import BATCH
@@ -43,6 +43,8 @@ from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 
 _HITS = 50
+_CHANGES = 100
+"""Differences on a page."""
 _BRANCHES = 50
 """Branches on which a commit is looked for."""
 _MESSAGES = 60
@@ -401,8 +403,17 @@ def body(viewer: Viewer, request: Request) -> Response:
 
 
 def tree(viewer: Viewer, request: Request) -> Response:
-    """The branches of a session and of its family as a picture."""
+    """The branches of a session and of its family as a picture; below it what ``new`` says differently from ``old``."""
     info = viewer.session(request)
+    old, new = (request.query_params.get(name, "").strip() for name in ("old", "new"))
+    found, failed = None, ""
+    try:
+        found = differences(viewer.store, info, old, new) if old and new else None
+    except ThinkbackError as error:
+        failed = error.message
+    changes = found.changes if found is not None else ()
+    last = max(1, -(-len(changes) // _CHANGES))
+    number = min(max(_number(request, "page", 1), 1), last)
     return viewer.html(
         "tree.html",
         info=info,
@@ -410,6 +421,14 @@ def tree(viewer: Viewer, request: Request) -> Response:
         lanes=lanes_of(viewer.store, info),
         width=WIDTH,
         lane=LANE,
+        old=old,
+        new=new,
+        found=found,
+        failed=failed,
+        shown=changes[(number - 1) * _CHANGES : number * _CHANGES],
+        number=number,
+        last=last,
+        link=_linked(old=old, new=new),
         asked=_asked(viewer.lines.read(info, info.branch)),
     )
 
@@ -423,10 +442,10 @@ def _whole_hash(line: Line, name: str) -> str:
 
 
 class Shown(NamedTuple):
-    """An entry with the tokens of its thoughts, by commit, what it cost, and the time of the turn that it opens."""
+    """An entry with what its thoughts took, by commit, what it cost, and the time of the turn that it opens."""
 
     entry: Entry
-    tokens: dict[str, int]
+    weights: dict[str, Weight]
     usd: float | None
     timeline: Timeline
 
@@ -436,7 +455,7 @@ def shown_of(entries: Sequence[Entry], at: int, prices: Prices | None) -> Shown:
     entry = entries[at]
     usd = usd_of([entry.use], prices) if entry.use is not None else None
     timeline = timeline_of(entries, at) if entry.opens else NO_TIME
-    return Shown(entry, share_of(entry.parts, entry.use), usd, timeline)
+    return Shown(entry, weights_of(entry), usd, timeline)
 
 
 def permalink(viewer: Viewer, request: Request) -> Response:

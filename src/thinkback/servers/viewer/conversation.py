@@ -441,13 +441,31 @@ def _length(value: Payload) -> int:
     return min(len(getattr(value, name)), LONGEST) if name is not None else 0
 
 
-def share_of(parts: Sequence[Part], use: StepUse | None) -> dict[str, int]:
-    """The tokens of each thought of a response, by commit: what was counted, shared out by length."""
-    thoughts = [part for part in parts if part.kind == "thought"]
-    counted = use.use.reasoning if use is not None else None
-    if not counted or not thoughts:
-        return {}
-    weights = [len(part.text) + sum(length for _, length in part.opaque) // 4 + 1 for part in thoughts]
+class Weight(NamedTuple):
+    """What a thought took: ``tokens`` and, about, ``seconds``; 0 for what is not known or not worth a word."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def weights_of(entry: Entry) -> dict[str, Weight]:
+    """What each thought of a response took, by commit: what the response did, shared out by length."""
+    thoughts = [part for part in entry.parts if part.kind == "thought"]
+    tokens = (entry.use.use.reasoning if entry.use is not None else None) or 0
+    seconds = entry.seconds * thought_share(entry)
+    lengths = [len(part.text) + sum(length for _, length in part.opaque) // 4 + 1 for part in thoughts]
+    shares = [length / sum(lengths) for length in lengths]
     return {
-        part.commit.hash: round(counted * weight / sum(weights)) for part, weight in zip(thoughts, weights, strict=True)
+        part.commit.hash: Weight(round(tokens * share), seconds * share if seconds * share >= 0.05 else 0.0)
+        for part, share in zip(thoughts, shares, strict=True)
     }
+
+
+def thought_share(entry: Entry) -> float:
+    """The part of a response that was thought: by what was counted, else by the lengths of the texts."""
+    use = entry.use.use if entry.use is not None else None
+    if use is not None and use.reasoning and use.output:
+        return min(use.reasoning / use.output, 1.0)
+    thought = sum(len(part.text) for part in entry.parts if part.kind == "thought")
+    other = sum(len(part.text) for part in entry.parts if part.kind in ("text", "call"))
+    return thought / (thought + other) if thought else 0.0

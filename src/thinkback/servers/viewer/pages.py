@@ -45,6 +45,7 @@ def _environment(writes: bool) -> Environment:
             "markdown": lambda value, most=text.LONGEST: text.markdown(text.clipped(value, most)),
             "structured": lambda value, most=text.LONGEST: text.structured(text.clipped(value, most)),
             "call": lambda value, most=text.LONGEST: text.call(text.clipped(value, most)),
+            "changed_to": lambda old, new: text.changed(text.clipped(old), text.clipped(new)),
             "as_json": text.as_json,
             "excerpt": text.excerpt,
             "clipped": text.clipped,

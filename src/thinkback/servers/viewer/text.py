@@ -115,12 +115,17 @@ def call(arguments: str) -> Markup:
         case {"command": str(command), **rest}:
             parts.append(Markup("<pre class=command>{}</pre>").format(plain(command)))
         case {"old_string": str(old), "new_string": str(new), **rest}:
-            parts.append(_diff(_compared(old, new)))
+            parts.append(changed(old, new))
         case _:
             pass
     rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(plain(str(key)), _argument(value)) for key, value in rest.items()]
     listed = [Markup("<dl class=arguments>{}</dl>").format(Markup("").join(rows))] if rows else []
     return Markup("").join([*listed, *parts])
+
+
+def changed(old: str, new: str) -> Markup:
+    """What ``new`` says differently from ``old``, by lines."""
+    return _diff(_compared(old, new))
 
 
 def as_markdown(kind: str, title: str, text: str) -> str:

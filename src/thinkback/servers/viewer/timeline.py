@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Commit, Message, PermissionDecision, Response
-from thinkback.servers.viewer.conversation import Entry
+from thinkback.servers.viewer.conversation import Entry, thought_share
 
 _MILLION = 1_000_000
 
@@ -63,7 +63,7 @@ def _until(commit: Commit, entry: Entry) -> Iterator[tuple[Doing, float]]:
     """What went on until ``commit`` was stored, with its part of the time."""
     match commit.value:
         case Response():
-            thought = _thought(entry)
+            thought = thought_share(entry)
             if thought > 0:
                 yield "thinking", thought
             if thought < 1:
@@ -72,13 +72,3 @@ def _until(commit: Commit, entry: Entry) -> Iterator[tuple[Doing, float]]:
             yield "tools", 1.0
         case PermissionDecision(by="person") | Message():
             yield "waiting", 1.0
-
-
-def _thought(entry: Entry) -> float:
-    """The part of a response that was thought: by what was counted, else by the lengths of the texts."""
-    use = entry.use.use if entry.use is not None else None
-    if use is not None and use.reasoning and use.output:
-        return min(use.reasoning / use.output, 1.0)
-    thought = sum(len(part.text) for part in entry.parts if part.kind == "thought")
-    other = sum(len(part.text) for part in entry.parts if part.kind in ("text", "call"))
-    return thought / (thought + other) if thought else 0.0
