@@ -216,7 +216,7 @@ $(AXE)/node_modules/.ready: $(AXE)/package.json
 	else echo 'chromium is not installed: on Debian, apt-get install chromium as root'; exit 1; fi
 
 browser: /usr/bin/chromium .venv-browser/.ready $(AXE)/node_modules/.ready ## the viewer in a real browser: its pages, by axe-core's rules too, and pictures of them in .browser
-	@PYTHONPATH=src:referee/src:. .venv-browser/bin/python -m scripts.browser $(BROWSER)
+	@PYTHONPATH=src:referee/src:. THINKBACK_HISTORIES='$(HISTORIES)' .venv-browser/bin/python -m scripts.browser $(BROWSER)
 
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
 	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.gateway_clients
@@ -266,7 +266,7 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 			--group pyproject.toml:agent-$$agent -o requirements/agent-$$agent.txt || exit 1; \
 	done
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
-		--constraint requirements/dev.txt --extra viewer --group pyproject.toml:browser -o requirements/browser.txt pyproject.toml
+		--constraint requirements/dev.txt --extra gateway --extra postgres --extra viewer --group pyproject.toml:browser -o requirements/browser.txt pyproject.toml
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments

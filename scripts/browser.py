@@ -7,75 +7,55 @@
 from __future__ import annotations
 
 import argparse
-import secrets
-import socket
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Dialog, sync_playwright
 
 import thinkback
-from scripts.hostile import add_hostile_sessions
-from scripts.viewer_log import add_long, make, make_past
+from scripts.browser_logs import add_curated, databases, gateway, whole
+from scripts.browser_page import (
+    ARGUMENTS,
+    AXE,
+    CHROMIUM,
+    ROOT,
+    SCHEMES,
+    SIZES,
+    Place,
+    Watch,
+    breaches,
+    follow,
+    let_in,
+    served,
+    too_wide,
+    unfold,
+    viewed,
+)
+from scripts.browser_walk import walk, watch_gateway
+from scripts.hostile import HOSTILE, add_hostile_sessions
+from scripts.viewer_log import make, make_past
 from thinkback.servers.viewer import sharing
-from thinkback.servers.viewer.app import application
-from thinkback.servers.viewer.door import Door
-from thinkback.servers.viewer.writing import Writing
+from thinkback.servers.viewer.door import LIFETIME
 from thinkback.session.store import SessionStore
 from thinkback_referee import Call, Referee, Step
 
-ROOT = Path(__file__).parents[1]
-AXE = ROOT / "scripts" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-SIZES = {"360": (360, 780), "1280": (1280, 860), "3840": (3840, 2160)}
-SCHEMES = ("light", "dark")
 FIRST_PAGE = 100_000
 HOSTILE_SESSIONS = 200
-RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+FOREIGN = "script, img, style, link, iframe, object, embed, base, meta, math"
+HOSTILE_WAYS = (
+    ("", f"{FOREIGN}, form, input"),
+    ("/next?to=deepseek/deepseek-v4-pro", FOREIGN),
+    ("/tree?old=main%5E8&new=main", FOREIGN),
+)
 EVIL = "<img src=http://evil.test/x onerror=\"document.title='run'\"><script>document.title='run'</script>[x](data:1)"
-
-
-class Place(NamedTuple):
-    """Where the viewer is served: its address, the link that lets in, and its log."""
-
-    url: str
-    link: str
-    store: SessionStore
-
-
-@contextmanager
-def served(path: str, writes: bool = False) -> Iterator[Place]:
-    """The viewer of the log at ``path``, as the command serves it; ``writes`` as with ``--write``."""
-    with thinkback.open(path, rules={}, settings={}) as store, socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        host, token = f"127.0.0.1:{listening.getsockname()[1]}", secrets.token_urlsafe(32)
-        writing = Writing(store) if writes else None
-        door = Door(application(store, lambda: server.should_exit, writing), [host], token, writes=writes)
-        server = uvicorn.Server(uvicorn.Config(door, log_config=None, access_log=False, lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield Place(f"http://{host}", f"http://{host}/?token={token}", store)
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 def pages_of(store: SessionStore) -> dict[str, str]:
     """The pages by name."""
-    primes, card = store.find("primes").id, store.find("card").id
+    primes, card, plan = (store.find(name).id for name in ("primes", "card", "plan"))
     last = [commit for commit in store.commits("primes") if commit.kind == "request"]
     thought = next(commit for commit in store.commits("primes") if commit.kind == "reasoning")
     return {
@@ -86,46 +66,11 @@ def pages_of(store: SessionStore) -> dict[str, str]:
         "mended": f"/session/{primes}/request/{last[-2].hash}?beside={last[-3].hash}",
         "elsewhere": f"/session/{primes}/request/{last[-2].hash}?to=deepseek/deepseek-v4-pro",
         "held": f"/session/{card}/next",
-        "tree": f"/session/{card}/tree",
+        "tree": f"/session/{plan}/tree?old=other&new=main",
         "block": f"/session/{primes}/block/{thought.hash}",
         "numbers": "/numbers?days=0",
         "missing": "/session/none",
     }
-
-
-class Watch:
-    """What a page did that it must not do."""
-
-    def __init__(self, page: Page, url: str) -> None:
-        self.faults: list[str] = []
-        self._url = url
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.faults.append(f"script failed: {error}"))
-        page.route("**/*", self._asked)
-
-    def _said(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and "status of 404" not in message.text:
-            self.faults.append(f"console: {message.text}")
-
-    def _asked(self, route: Route) -> None:
-        if route.request.url.startswith((self._url, "data:")):
-            route.continue_()
-        else:
-            self.faults.append(f"asked for {route.request.url}")
-            route.abort()
-
-
-def let_in(browser: Browser, place: Place) -> Any:
-    """The cookie for the link, without JavaScript."""
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    # a link in another site's page: what that site leads to gets no cookie that is for this one's pages alone
-    page.route("http://elsewhere.test/", lambda route: route.fulfill(body=f"<a href='{place.link}'>in</a>"))
-    page.goto("http://elsewhere.test/")
-    page.get_by_role("link", name="in").click()
-    page.wait_for_url(f"{place.url}/")
-    assert page.locator("h1").inner_text() == "Sessions"
-    return context.storage_state()
 
 
 def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
@@ -145,7 +90,7 @@ def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
                 page.goto(place.url + path)
                 page.screenshot(path=to / f"{name}-{size}-{scheme}.png")
                 where = f"{name} at {size}, {scheme}"
-                watch.faults += _width(page)
+                watch.faults += too_wide(page)
                 faults += [f"{where}: {fault}" for fault in watch.faults]
                 watch.faults.clear()
             context.close()
@@ -166,27 +111,10 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
             page = context.new_page()
             for name, path in pages_of(place.store).items():
                 page.goto(place.url + path)
-                _unfold(page)
-                faults += [f"axe, {name} at {width}, {scheme}: {breach}" for breach in _breaches(page)]
+                unfold(page)
+                faults += [f"axe, {name} at {width}, {scheme}: {breach}" for breach in breaches(page)]
             context.close()
     return faults
-
-
-def _unfold(page: Page) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-
-
-def _breaches(page: Page) -> list[str]:
-    """What axe-core's rules say of a page as it is."""
-    page.add_script_tag(path=AXE)
-    found = page.evaluate(f"axe.run(document, {RULES})")
-    faults = [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}" for each in found["violations"]]
-    return faults if len(found["passes"]) >= 10 else [*faults, "the rules of axe-core did not run"]
-
-
-def _width(page: Page) -> list[str]:
-    is_wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    return ["it is wider than the window"] if is_wider else []
 
 
 def files(browser: Browser, place: Place, to: Path) -> list[str]:
@@ -225,8 +153,8 @@ def _judged(browser: Browser, url: str, scheme: str) -> list[str]:
     context = browser.new_context(viewport={"width": 360, "height": 780}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(url)
-    _unfold(page)
-    faults = _breaches(page) + _width(page)
+    unfold(page)
+    faults = breaches(page) + too_wide(page)
     if page.title() == "run" or page.locator("main script, main style, main iframe").count():
         faults.append("a hostile text took effect")
     context.close()
@@ -261,7 +189,7 @@ def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     info = place.store.find("evil")
     for path in (f"/session/{info.id}", f"/session/{info.id}/next?to=deepseek/deepseek-v4-pro", "/search?q=evil", "/"):
         page.goto(place.url + path)
-        _unfold(page)
+        unfold(page)
         page.wait_for_load_state("networkidle")
         if page.title() == "run" or page.locator("main script, main img, main style, main iframe").count():
             watch.faults.append(f"a hostile text took effect on {path}")
@@ -269,8 +197,10 @@ def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     return watch.faults
 
 
-def many_hostile(browser: Browser, place: Place, state: Any) -> list[str]:
-    """So do two hundred, whatever they are made of; each page is there, and nothing pops up."""
+def many_hostile(browser: Browser, place: Place, state: Any, count: int = HOSTILE_SESSIONS) -> list[str]:
+    """So do ``count``, whatever they are made of; each page is there, and nothing pops up. Of the first, which have
+    each of the texts, what would go to another model and what two commits say differently are looked at as well.
+    """
     context = browser.new_context(storage_state=state)
     page = context.new_page()
     watch = Watch(page, place.url)
@@ -281,43 +211,18 @@ def many_hostile(browser: Browser, place: Place, state: Any) -> list[str]:
 
     page.on("dialog", popped)
     began = time.monotonic()
-    for number, id in enumerate(add_hostile_sessions(place.store, HOSTILE_SESSIONS)):
-        path = f"/session/{id}"
-        page.goto(place.url + path)
-        _unfold(page)
-        foreign = page.locator(
-            "main :is(script, img, style, link, iframe, object, embed, form, input, base, meta, math)"
-        )
-        if page.locator("article").count() < 2 or foreign.count() or page.title() == "run":
-            watch.faults.append(f"hostile session {number} is not as it should be")
+    for number, id in enumerate(add_hostile_sessions(place.store, count)):
+        for way, tags in HOSTILE_WAYS[: None if number < len(HOSTILE) else 1]:
+            page.goto(f"{place.url}/session/{id}{way}")
+            unfold(page)
+            foreign = page.locator(f"main :is({tags})")
+            if page.locator("article").count() < 2 or foreign.count() or page.title() == "run":
+                watch.faults.append(f"hostile session {number} is not as it should be at {way or 'its page'}")
     page.goto(place.url)
     page.goto(f"{place.url}/?q=script")
-    print(f"{HOSTILE_SESSIONS} hostile sessions in {time.monotonic() - began:.0f} s")
+    print(f"{count} hostile sessions in {time.monotonic() - began:.0f} s")
     context.close()
     return watch.faults
-
-
-def long_ones(browser: Browser, place: Place, state: Any) -> list[str]:
-    """What long conversations take: until the first paint, and at any place of one."""
-    faults = []
-    context = browser.new_context(storage_state=state)
-    page = context.new_page()
-    paint = """new Promise(done => new PerformanceObserver(
-        list => list.getEntriesByName('first-contentful-paint').forEach(each => done(each.startTime))
-    ).observe({type: 'paint', buffered: true}))"""
-    page.goto(place.url)  # the style and the script are those of the list
-    for commits, most in ((10_000, 300), (50_000, 1_000)):
-        add_long(place.store, f"long-{commits}", commits)
-        taken = []
-        for at in ("", "?at=0", f"?at={commits // 2}", f"?at={commits - 300}", "?at=60"):
-            page.goto(f"{place.url}/session/long-{commits}{at}")
-            taken.append(page.evaluate(paint))
-        told = ", ".join(f"{each:.0f}" for each in taken)
-        print(f"{commits:,} commits: first paint after {told} ms (the first one reads the log)")
-        if max(taken[1:]) > most:
-            faults.append(f"{commits} commits take {max(taken[1:]):.0f} ms until the first paint")
-    context.close()
-    return faults
 
 
 def weight(browser: Browser, place: Place, state: Any) -> list[str]:
@@ -408,7 +313,8 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
     """The pictures of docs/viewer.md."""
     context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
     page = context.new_page()
-    for name in ("elsewhere", "conversation"):
+    for name, height in (("elsewhere", 1500), ("conversation", 900)):
+        page.set_viewport_size({"width": 1100, "height": height})
         page.goto(place.url + pages_of(place.store)[name])
         page.screenshot(path=ROOT / "docs" / f"viewer-{name}.png")
     with tempfile.TemporaryDirectory() as home:
@@ -432,7 +338,7 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
         answer = next(commit.hash for commit in own.store.commits("primes") if commit.kind == "assistant")
         inner.goto(f"{own.url}/session/{own.store.find('primes').id}/curate/{answer}")
         inner.get_by_label("What it is to say").fill("It tried every number; those up to the square root are enough.")
-        _follow(inner, inner.get_by_role("form", name="Edit").get_by_role("button"))
+        follow(inner, inner.get_by_role("form", name="Edit").get_by_role("button"))
         inner.screenshot(path=ROOT / "docs" / "viewer-change.png")
     context.close()
 
@@ -453,61 +359,26 @@ def add_hostile(store: SessionStore, referee: Referee) -> None:
     session.chat(f"evil {EVIL}", tools=[echo])
 
 
-def changes(browser: Browser, place: Place, state: Any) -> list[str]:
-    """Annotate, edit and redact by forms, without JavaScript; what would come of it, by axe-core's rules."""
-    with served(place.store.place, writes=True) as own:
-        state = let_in(browser, own)
-        context = browser.new_context(java_script_enabled=False, storage_state=state)
-        page = context.new_page()
-        watch = Watch(page, own.url)
-        page.goto(f"{own.url}/session/{own.store.find('haiku').id}")
-        _follow(page, page.get_by_role("link", name="Change Answer"))
-        form = page.url.removeprefix(own.url)
-        page.get_by_label("Add tags").fill("<b>short</b>, verse")
-        _follow(page, page.get_by_role("form", name="Annotate").get_by_role("button"))
-        _follow(page, page.get_by_role("button", name="Annotate it"))
-        if "<b>short</b>" not in page.locator(".mark").all_inner_texts():
-            watch.faults.append(f"the tag is not on the page: {page.locator('main').inner_text()[:200]}")
-        page.goto(own.url + form)
-        page.get_by_label("Why").first.fill("too short")
-        _follow(page, page.get_by_role("button", name="Skip it"))
-        if "will not go back" not in page.locator(".comes").inner_text():
-            watch.faults.append(f"what is voided is not said: {page.locator('.comes').inner_text()}")
-        _follow(page, page.get_by_role("button", name="Skip it"))
-        if "too short" not in page.locator(".mark").all_inner_texts():
-            watch.faults.append(f"the skip is not on the page: {page.locator('main').inner_text()[:200]}")
-        page.goto(own.url + form)
-        page.get_by_label("Take out what").fill("twice")
-        _follow(page, page.get_by_role("form", name="Redact").get_by_role("button"))
-        _follow(page, page.get_by_role("button", name="Erase it for good"))
-        if "Asked twice" in page.locator("main").inner_text():
-            watch.faults.append("what was redacted is still there")
-        context.close()
-        return watch.faults + [fault for scheme in SCHEMES for fault in _forms(browser, own, state, form, scheme)]
-
-
-def _forms(browser: Browser, place: Place, state: Any, path: str, scheme: str) -> list[str]:
+def forms(browser: Browser, place: Place, state: Any) -> list[str]:
     """The page of changes and what it says of one, by axe-core's rules, with pictures."""
     faults = []
-    for size, (width, height) in SIZES.items():
-        window: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-        context = browser.new_context(**window, storage_state=state, bypass_csp=True)
-        page = context.new_page()
-        page.goto(place.url + path)
-        for name in ("change", "outlook"):
-            page.screenshot(path=ROOT / ".browser" / f"{name}-{size}-{scheme}.png")
-            faults += [f"{name} at {size}, {scheme}: {fault}" for fault in _breaches(page) + _width(page)]
-            if name == "change":
-                page.get_by_label("What it is to say").fill("Said otherwise.")
-                _follow(page, page.get_by_role("form", name="Edit").get_by_role("button"))
-        context.close()
+    with served(place.store.place, writes=True) as own:
+        state = let_in(browser, own)
+        answer = next(commit.hash for commit in own.store.commits("haiku") if commit.kind == "assistant")
+        for scheme in SCHEMES:
+            for size, (width, height) in SIZES.items():
+                window: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+                context = browser.new_context(**window, storage_state=state, bypass_csp=True)
+                page = context.new_page()
+                page.goto(f"{own.url}/session/{own.store.find('haiku').id}/curate/{answer}")
+                for name in ("change", "outlook"):
+                    page.screenshot(path=ROOT / ".browser" / f"{name}-{size}-{scheme}.png")
+                    faults += [f"{name} at {size}, {scheme}: {fault}" for fault in breaches(page) + too_wide(page)]
+                    if name == "change":
+                        page.get_by_label("What it is to say").fill("Said otherwise.")
+                        follow(page, page.get_by_role("form", name="Edit").get_by_role("button"))
+                context.close()
     return faults
-
-
-def _follow(page: Page, control: Locator) -> None:
-    """Click and wait until the page that comes is whole: a click alone waits for its beginning at most."""
-    with page.expect_navigation():
-        control.click()
 
 
 CHECKS = {
@@ -517,10 +388,65 @@ CHECKS = {
     "weight": weight,
     "grows": grows,
     "typed": typed,
-    "changes": changes,
-    "long": long_ones,
+    "forms": forms,
     "many": many_hostile,
 }
+
+
+def _pages(browser: Browser, path: str, given: argparse.Namespace) -> list[str]:
+    """Each page by itself, over a log in a file."""
+    with Referee() as referee:
+        make(path, referee)
+        with thinkback.open(path, rules={}, settings={}) as store:
+            add_hostile(store, referee)
+            add_curated(store, referee)
+    with served(path) as place, viewed(path) as unused:
+        begun = time.monotonic()
+        state = let_in(browser, place)
+        faults = look(browser, place, state, given.to) if given.only in (None, "look") else []
+        faults += files(browser, place, given.to) if given.only in (None, "files") else []
+        for name, check in CHECKS.items():
+            faults += check(browser, place, state) if given.only in (None, name) else []
+        if given.docs:
+            illustrate(browser, place, state)
+        faults += too_late(browser, unused, begun) if given.only is None else []
+    return faults
+
+
+def too_late(browser: Browser, unused: Place, begun: float) -> list[str]:
+    """A link that nobody followed is dead after a minute, which the other checks take as a rule."""
+    page = browser.new_page()
+    page.wait_for_timeout(max(0.0, begun + LIFETIME + 1 - time.monotonic()) * 1_000)
+    page.goto(unused.link)
+    said = page.locator("body").inner_text()
+    page.close()
+    return [] if "within a minute" in said else [f"a link holds for more than a minute: {said[:200]}"]
+
+
+def _walks(browser: Browser, home: Path, given: argparse.Namespace) -> list[str]:
+    """All that the viewer promises, in each database: over a log with histories, and one that a gateway writes."""
+    faults = []
+    with databases(home) as places:
+        for name, (log, gateways) in places.items():
+            began = time.monotonic()
+            if given.only in (None, "walk"):
+                with Referee() as referee:
+                    imported = whole(log, referee)
+                made = time.monotonic() - began
+                faults += walk(browser, name, log, imported, given.to)
+                if name != "sqlite":  # whose turn was before, with all of them
+                    with viewed(log) as place:
+                        faults += many_hostile(browser, place, let_in(browser, place), len(HOSTILE))
+                print(
+                    f"walked over {name}, {len(imported)} histories, in {time.monotonic() - began:.0f} s, "
+                    f"of which {made:.0f} s made the log"
+                )
+            began = time.monotonic()
+            if given.only in (None, "gateway"):
+                with gateway(home / name, gateways) as running:
+                    faults += watch_gateway(browser, name, running, given.to)
+                print(f"a gateway that writes to {name}: {time.monotonic() - began:.0f} s")
+    return faults
 
 
 def main() -> int:
@@ -528,29 +454,23 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--to", type=Path, default=ROOT / ".browser")
     options.add_argument("--docs", action="store_true", help="take the pictures of docs/viewer.md")
-    options.add_argument("--only", choices=("look", "files", *CHECKS), help="one of the checks")
+    options.add_argument("--only", choices=("look", "files", *CHECKS, "walk", "gateway"), help="one of the checks")
     given = options.parse_args()
     for needed, how in ((Path(CHROMIUM), "apt-get install chromium"), (AXE, "npm install in scripts/browser")):
         if not needed.exists():
             print(f"the viewer was not looked at: {needed} is not there ({how})")
             return 1
     given.to.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
-        path = f"{home}/log.db"
-        with Referee() as referee:
-            make(path, referee)
-            with thinkback.open(path, rules={}, settings={}) as store:
-                add_hostile(store, referee)
-        with served(path) as place, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-            state = let_in(browser, place)
-            faults = look(browser, place, state, given.to) if given.only in (None, "look") else []
-            faults += files(browser, place, given.to) if given.only in (None, "files") else []
-            for name, check in CHECKS.items():
-                faults += check(browser, place, state) if given.only in (None, name) else []
-            if given.docs:
-                illustrate(browser, place, state)
-            browser.close()
+    for old in given.to.glob("fault-*.png"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        faults = []
+        if given.only in (None, *CHECKS, "look", "files"):
+            faults += _pages(browser, f"{home}/pages.db", given)
+        if given.only in (None, "walk", "gateway"):
+            faults += _walks(browser, Path(home), given)
+        browser.close()
     for fault in faults:
         print(fault)
     pictures = len(list(given.to.glob("*.png")))
