@@ -27,7 +27,7 @@ async def main() -> None:
     agent = Agent(model, tools=[weather], capabilities=[reasoning])
     for question in ("What is the weather in Oslo?", "And what is the weather in Rome?"):
         store = ConversationStore("sessions.db")
-        conversation = await store.load("ada") or Conversation(conversation_id="ada")
+        conversation = await store.load("bea") or Conversation(conversation_id="bea")
         result = await agent.run(question, conversation=conversation)
         await store.save(result)
         print(result.output)

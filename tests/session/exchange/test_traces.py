@@ -78,3 +78,32 @@ def test_a_trace_with_content_is_replayed(place: Place, tmp_path: Path, referee:
                 assert ([], expected) == (gaps, bytes(again.wire.plan("Go on.", tools=TOOLS)).decode())
                 again.chat("Go on.", tools=TOOLS)
                 assert 200 == referee.requests[-1].status
+
+
+@pytest.mark.parametrize("left_out", ["llm.", "gen_ai."])
+def test_a_trace_of_a_transport_is_replayed(left_out: str, tmp_path: Path, referee: Referee, spans_here: Kept) -> None:
+    """By the conventions of OpenTelemetry alone, and by those of OpenInference: what was forgotten goes back."""
+    settings = {"telemetry.spans": True, "telemetry.content": True}
+    base, log = referee.base_url("anthropic"), tmp_path / "a.db"
+    headers = {"x-api-key": KEY, "anthropic-version": "2023-06-01"}
+    messages: list[dict[str, object]] = []
+    with thinkback.http_client(log, endpoint="anthropic", settings=settings) as client:
+        for question in ("Why is it red?", "And blue?"):
+            messages.append({"role": "user", "content": question})
+            body = {"model": "claude-opus-5-5", "max_tokens": 4096, "messages": messages}
+            said = client.post(f"{base}/messages", json=body, headers=headers).json()
+            texts = [block for block in said["content"] if block["type"] == "text"]
+            messages.append({"role": "assistant", "content": texts})
+    lines = [json.loads(line) for line in console(spans_here.all).splitlines()]
+    for line in lines:
+        line["attributes"] = {name: it for name, it in line["attributes"].items() if not name.startswith(left_out)}
+    (tmp_path / "spans").write_text("\n".join(map(json.dumps, lines)))
+    place: Any = {"endpoint": "anthropic", "model": "claude-opus-5-5", "base_url": base, "api_key": KEY}
+    with thinkback.open(log) as store:
+        (info,) = store.sessions()
+        expected = bytes(store.session(info.name, **place).wire.plan("Go on.")).decode()
+    with thinkback.open(":memory:") as store:
+        there = vouched(store, "anthropic", base)
+        (took,), gaps = run(store.log, Wanted("otlp", str(tmp_path / "spans"), vouched=there))
+        assert ([], expected) == (gaps, bytes(store.session(took.name, **place).wire.plan("Go on.")).decode())
+    assert 2 == expected.count('"signature"')
