@@ -10,6 +10,7 @@ import pytest
 from tests.formats.samples import CHAT, drafts, jsonl, kinds, only, read
 from thinkback.formats.history import Left
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of
+from thinkback.model.commits import Message
 
 HI = {"role": "user", "content": "Hi"}
 
@@ -27,7 +28,7 @@ def test_a_line_is_a_conversation() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        *({name: "Why."} for name in ("reasoning_content", "reasoning", "thinking", "thoughts", "thought")),
+        *({name: "Why."} for name in ("reasoning_content", "reasoning", "thinking", "thoughts", "thought", "cot")),
         {"reasoning_details": [{"type": "reasoning.text", "text": "Why."}]},
         {"reasoning": ["Why."]},
         {"content": "<thinking>Why.</thinking>"},
@@ -43,6 +44,8 @@ def test_a_line_is_a_conversation() -> None:
         {"content": "[THINK]Why.[/THINK]So."},
         {"content": "<think> </think>\n<think>Why.</think>"},
         {"content": "<|channel|>analysis<|message|>Why.<|end|>So."},
+        {"content": [{"type": "think", "think": "Why."}]},
+        {"content": "Why.", "channel": "analysis"},
     ],
 )
 def test_every_spelling_of_reasoning(said: dict[str, Any]) -> None:
@@ -84,6 +87,107 @@ def test_further_shapes_of_a_conversation(record: dict[str, Any]) -> None:
         kind for kind in kinds(history) if kind in ("user", "response", "assistant")
     ]
     assert only("chat-jsonl", json.dumps([record, {"odd": 1}], indent=1).encode()).id == history.id
+
+
+WHY = {"type": "thinking", "thinking": "Why.", "signature": "s"}
+MADE = {"role": "assistant", "content": [WHY, {"type": "text", "text": "So."}]}
+CALL = {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}
+RESPONSE = {
+    "output": [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Why."}], "encrypted_content": "gAAA"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]},
+    ],
+    "usage": {"input_tokens": 9, "output_tokens": 7},
+}
+THOUGHT = {"role": "model", "parts": [{"text": "Why.", "thought": True}, {"text": "So."}]}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"choices": [{"message": {"role": "assistant", "reasoning": "Why.", "content": "So."}}, {"message": MADE}]},
+        {"choices": [{"text": "<think>Why.</think>So."}]},
+        RESPONSE,
+        {"custom_id": "1", "response": {"status_code": 200, "body": RESPONSE}},
+        {"custom_id": "1", "result": {"type": "succeeded", "message": MADE}},
+        {"candidates": [{"content": THOUGHT}]},
+        {"message": {"role": "assistant", "thinking": "Why.", "content": "So."}, "done": True},
+        {"request": {"system": "Be brief.", "messages": [HI]}, "response": MADE},
+        {"request": {"input": "Hi", "instructions": "Be brief."}, "response": RESPONSE},
+        {"key": "1", "request": {"contents": [HI]}, "response": {"candidates": [{"content": THOUGHT}, {}]}},
+        {"messages": [HI], "response": "<think>Why.</think>So."},
+        {"messages": [HI], "message": MADE},
+        {"prompt": [HI], "chosen": [MADE], "rejected": [MADE]},
+        {"input": [HI, *RESPONSE["output"]]},
+        {"inputs": {"messages": [HI]}, "outputs": {"choices": [{"message": MADE}]}},
+        {"messages": [{"type": "human", "content": "Hi"}, {"type": "ai", **MADE}]},
+        {"messages": [{"type": "human", "data": {"content": "Hi"}}, {"type": "ai", "data": {"content": [WHY, "So."]}}]},
+        {"messages": [{"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": [WHY, "So."]}}]},
+        {"messages": [{"sender": "Assistant", "content": [{"type": "think", "think": "Why."}, "So."]}]},
+    ],
+)
+def test_answers_of_every_api(record: dict[str, Any]) -> None:
+    """A response a line, batches and their results, messages as libraries write them down."""
+    history = only("chat-jsonl", jsonl(record))
+    (thought,), (text,) = drafts(history, "reasoning"), drafts(history, "assistant")
+    assert isinstance(thought.value, ThinkingBlock)
+    assert ("Why.", Text("So.")) == (thought.value.thought, text.value)
+    asked = [draft.value.text for draft in drafts(history, "user") if isinstance(draft.value, Message)]
+    assert asked == (["Hi"] if "Hi" in json.dumps(record) else [])
+
+
+@pytest.mark.parametrize(
+    ("called", "gave"),
+    [
+        ({"type": "tool_use", "id": "c", "name": "ls", "input": {}}, {"type": "tool_result", "tool_use_id": "c"}),
+        ({"functionCall": {"name": "ls", "args": {}}}, {"functionResponse": {"name": "ls", "response": "a"}}),
+        ({"toolUse": {"toolUseId": "c", "name": "ls", "input": {}}}, {"toolResult": {"toolUseId": "c"}}),
+        (
+            {"type": "tool-call", "toolCallId": "c", "toolName": "ls", "input": {}},
+            {"type": "tool-result", "toolCallId": "c", "output": "a"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_calls_and_results_that_are_parts(called: dict[str, Any], gave: dict[str, Any], role: str) -> None:
+    """Of every API; a result without an id is that of the call that waits."""
+    said = {"role": role, "content": [gave, {"text": "b"}]}
+    history = only("chat-jsonl", jsonl({"messages": [HI, {"role": "assistant", "content": [called]}, said]}))
+    (call,), (result, *rest) = drafts(history, "tool_call"), drafts(history, "tool_result")
+    assert isinstance(call.value, ToolCall)
+    assert isinstance(result.value, ToolResult)
+    assert ("ls", "{}", call.value.id) == (call.value.name, call.value.arguments, result.value.id)
+    assert (role == "tool") == (len(rest) == 1)
+    assert (2 if role == "user" else 1) == len(drafts(history, "user"))
+
+
+@pytest.mark.parametrize(
+    ("called", "gave"),
+    [
+        ({"from": "function_call", "value": '{"name": "ls", "arguments": {}}'}, {"from": "observation", "value": "a"}),
+        ({"role": "assistant", "recipient": "functions.ls", "content": "{}"}, {"role": "tool", "content": "a"}),
+        (CALL, {"type": "function_call_output", "call_id": "c", "output": "a"}),
+    ],
+)
+def test_calls_that_are_messages(called: dict[str, Any], gave: dict[str, Any]) -> None:
+    """Of ShareGPT, of OpenAI's open models, items of the Responses API."""
+    history = only("chat-jsonl", jsonl({"messages": [HI, called, gave]}))
+    (call,), (result,) = drafts(history, "tool_call"), drafts(history, "tool_result")
+    assert isinstance(call.value, ToolCall)
+    assert ToolResult(call.value.id, "a") == result.value
+    assert ("ls", "{}") == (call.value.name, call.value.arguments)
+
+
+def test_what_is_left_of_a_line_is_said() -> None:
+    """Further choices; a call that cannot be read is its text; a refusal is an answer."""
+    refused = {"role": "assistant", "content": None, "refusal": "No."}
+    odd = {"from": "function_call", "value": "ls"}
+    found = read("chat-jsonl", jsonl({"conversations": [HI, refused, odd]}, {"choices": [{"message": MADE}, {}, {}]}))
+    assert (Left("a further choice", 2),) == found.left
+    texts = [draft.value.text for draft in drafts(found.sessions[0], "assistant") if isinstance(draft.value, Text)]
+    assert ["No.", "ls"] == texts
+    nothing = read("chat-jsonl", jsonl({"choices": [{}]}, {"message": {}}))
+    assert ((), (Left("a line that is no conversation", 2, 1),)) == (nothing.sessions, nothing.left)
 
 
 def test_other_shapes() -> None:

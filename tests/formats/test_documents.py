@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.formats.samples import ATIF, CHATGPT, CLAUDE_AI, NODES, drafts, jsonl, kinds, node, only, paths, read, told
 from thinkback.formats.history import Left
-from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Response, Usage
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.commits import Message, Response, Usage
 
 
 def test_a_trajectory_is_a_session_and_so_is_each_sub_agents() -> None:
@@ -34,6 +36,14 @@ def test_odd_trajectories() -> None:
         deep = {"steps": [{"source": "user", "message": "Hi"}], "subagent_trajectories": [deep]}
     found = read("atif", jsonl({**deep, "steps": [*deep["steps"], {"source": ""}, {"source": "robot"}]}))
     assert (21, (Left("step of nobody", 1), Left("step of robot", 1))) == (len(found.sessions), found.left)
+
+
+def test_a_sub_agent_of_its_parents_name_is_another_session() -> None:
+    """Else the one would be read in the place of the other."""
+    inner = {"session_id": "as", "steps": [{"source": "user", "message": "Ho"}]}
+    outer = {"session_id": "as", "steps": [{"source": "user", "message": "Hi"}], "subagent_trajectories": [inner]}
+    first, second = read("atif", jsonl(outer)).sessions
+    assert ("as", "as", True) == (first.id, second.parent, second.id != "as")
 
 
 def test_messages_of_the_assistant_in_a_row_are_one_response() -> None:
@@ -68,13 +78,44 @@ def test_a_tree_and_its_oddities() -> None:
         node("x", "y", "assistant", "reasoning_recap"),
         node("c1", "c2", "user", parts=["a"]),
         node("c2", "c1", "user", parts=["b"]),
+        node("", "q", "user", parts=["c"]),
     )
     found = read("chatgpt", export(*odd))
     assert ["content", "content", "content"] == kinds(found.sessions[0])[-3:]
     assert [
+        *(("a message without an id", 1), ("part image_asset_pointer", 1)),
         *(("content reasoning_recap", 2), ("content novel", 1), ("content without a type", 1)),
         *(("message of critic", 1), ("a message in a circle", 2)),
     ] == [(left.what, left.count) for left in found.left]
+
+
+def test_what_stands_beside_an_export_is_said() -> None:
+    """Pictures, sounds, attachments; a message that is code is read."""
+    picture, sound = ({"content_type": f"{kind}_asset_pointer"} for kind in ("image", "audio"))
+    more = (
+        node("u", "a", "user", "code", text="ls()", metadata={"attachments": [{"name": "a.pdf"}, {}]}),
+        node("b", "u", "assistant", "multimodal_text", parts=[sound, {"text": "Said."}, picture]),
+    )
+    found = read("chatgpt", export(*more))
+    assert [("part image_asset_pointer", 2), ("an attachment", 2), ("part audio_asset_pointer", 1)] == [
+        (left.what, left.count) for left in found.left
+    ]
+    (history,) = found.sessions
+    assert ["user", "response", "assistant", "turn_ended"] == kinds(history)[-4:]
+    assert (Message("ls()"), Text("Said.")) == (
+        drafts(history, "user")[-1].value,
+        drafts(history, "assistant")[-1].value,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "sample"), [("chatgpt", "conversation_id", CHATGPT), ("claude-ai", "uuid", CLAUDE_AI)]
+)
+def test_a_conversation_without_an_id_is_said(name: str, id: str, sample: dict[str, Any]) -> None:
+    """It could not be found again; an empty one says nothing."""
+    odd = {**sample, id: ""}
+    found = read(name, jsonl([odd, {**odd, "mapping": {}, "chat_messages": []}, sample]))
+    assert (1, Left("a conversation without an id", 1)) == (len(found.sessions), found.left[-1])
 
 
 def test_results_between_the_blocks_end_a_response() -> None:

@@ -37,7 +37,8 @@ def _histories(value: dict[str, Any], parent: str, notes: Notes, depth: int = 0)
     steps = [members_of(step) for step in items_of(value.get("steps"))]
     names = [name for key in ("session_id", "trajectory_id") if (name := plain(value.get(key)))]
     first = canonical.source(steps[0]) if steps else ""
-    id = "/".join(names) or key_of(NAME, parent, first)
+    id = "/".join(names)
+    id = id if id not in ("", parent) else key_of(NAME, parent, first)
     agent = members_of(value.get("agent"))
     line, cost = Line(), 0.0
     for at, step in enumerate(steps, 1):

@@ -7,10 +7,12 @@ beside it is kept.
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import msgspec
 
+from thinkback.formats.chat_shapes import FIELDS, messages_of, role_of
 from thinkback.formats.history import Answer, Format, History, Line, Notes, Read, Source, aside, key_of
 from thinkback.formats.parts import (
     call,
@@ -27,35 +29,31 @@ from thinkback.formats.parts import (
 )
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.model.commits import Draft
 from thinkback.model.think_tags import TagSplitter
 from thinkback.wire.values import members_of, plain
 
 NAME = "chat-jsonl"
-_FIELDS = (
-    *("reasoning_content", "reasoning", "reasoning_text", "reasoning_details"),
-    *("thinking", "thinking_blocks", "thoughts", "thought"),
-)
 _WITHIN = ("additional_kwargs", "provider_specific_fields", "model_extra")
 """Members in which libraries put the fields that they do not know."""
-_PARTS = ("thinking", "reasoning", "reasoning_text", "reasoning_content", "thought", "redacted_thinking")
-_NAMES = ("text", "summary", "content", "thinking", "reasoning", "reasoning_text")
+_PARTS = ("thinking", "reasoning", "reasoning_text", "reasoning_content", "thought", "think", "redacted_thinking")
+_NAMES = ("text", "summary", "content", "thinking", "think", "reasoning", "reasoning_text")
 """What the text of a thought is called in an object, the first that says something."""
+_CALLS = ("tool_use", "functionCall", "toolUse", "tool-call", "function_call", "custom_tool_call")
+_RESULTS = ("tool_result", "functionResponse", "toolResult", "tool-result")
+"""What parts with a call or a result are called, or what it is called in a part."""
+_IDS_OF_CALLS = ("tool_use_id", "toolUseId", "toolCallId", "call_id", "id")
 _OPAQUE = {"signature": "signature", "data": "redacted", "encrypted_content": "encrypted"}
-_LISTS = ("messages", "conversations", "conversation", "contents", "dialogue", "chat")
-_PAIRS = (("prompt", "completion"), ("prompt", "response"), ("instruction", "output"), ("question", "answer"))
+_FRAME = re.compile(r"<\|start\|>assistant|<\|channel\|>final<\|message\|>|<\|return\|>|<\|end\|>\s*\Z")
+"""What stands around an answer in the text that OpenAI's open models write."""
 _HEAD = 64 * 1024
 _LONG = 16
 """Characters of an id that no other file has."""
 _IDS = ("id", "conversation_id", "session_id", "custom_id")
-_ROLES = {
-    "human": "user",
-    "gpt": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "developer": "system",
-    "function": "tool",
-}
-_USAGE = {"input": "prompt_tokens", "output": "completion_tokens"}
+_USAGE = (
+    {"input": "prompt_tokens", "output": "completion_tokens"},
+    {"input": "input_tokens", "output": "output_tokens"},
+)
 
 
 def read(source: Source) -> Read:
@@ -64,7 +62,7 @@ def read(source: Source) -> Read:
     found: dict[str, History] = {}
     single: list[dict[str, Any]] = []
     for line, record in objects(source, notes):
-        messages = _messages(record)
+        messages = messages_of(record, notes)
         if messages is not None:
             id = _id(record, messages)
             if id in found:
@@ -83,31 +81,6 @@ def read(source: Source) -> Read:
     return Read(tuple(each for each in found.values() if each.entries), notes.left())
 
 
-def _messages(record: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The messages of a conversation: a list, a request with what came of it, or a question with its answer."""
-    asked = members_of(record.get("body")) or members_of(record.get("request")) or record
-    held = next((asked[name] for name in _LISTS if isinstance(asked.get(name), list)), None)
-    response = members_of(record.get("response"))
-    given = members_of(response.get("body")) or response or record
-    choice = members_of(next(iter(items_of(given.get("choices"))), None))
-    if held is not None or choice:
-        last = members_of(choice.get("message"))
-        usage = {"usage": given.get("usage"), "model": given.get("model"), **last} if last else {}
-        return [*map(members_of, held or ()), *([usage] if last else [])]
-    for question, answer in _PAIRS:
-        if question in record and answer in record:
-            return [*_said(record[question], "user"), *_said(record[answer], "assistant", record)]
-    return None
-
-
-def _said(value: object, role: str, record: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Messages as they are, or a text as one, with the fields of reasoning that stand beside it."""
-    if isinstance(value, list):
-        return [members_of(each) for each in value]
-    beside = {name: record[name] for name in _FIELDS if record is not None and name in record}
-    return [{**beside, "role": role, "content": value}]
-
-
 def _id(record: dict[str, Any], messages: list[dict[str, Any]]) -> str:
     """Its own id, where no other file can have it; with how it begins, where one can; else what it says."""
     own = next((found for key in _IDS if (found := plain(record.get(key)))), "")
@@ -118,13 +91,8 @@ def _id(record: dict[str, Any], messages: list[dict[str, Any]]) -> str:
 
 def _beginning(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages up to the first of the user."""
-    asked = (at for at, message in enumerate(messages) if _role(message) == "user")
+    asked = (at for at, message in enumerate(messages) if role_of(message) == "user")
     return messages[: next(asked, 0) + 1]
-
-
-def _role(message: dict[str, Any]) -> str:
-    said_by = plain(message.get("role")) or plain(message.get("from"))
-    return _ROLES.get(said_by, said_by)
 
 
 def _history(id: str, messages: list[dict[str, Any]], record: dict[str, Any], notes: Notes) -> History:
@@ -132,39 +100,34 @@ def _history(id: str, messages: list[dict[str, Any]], record: dict[str, Any], no
     model = plain(record.get("model"))
     waiting: list[str] = []
     for at, message in enumerate(messages):
-        role = _role(message)
+        role = role_of(message)
         content = next((message[name] for name in ("content", "value", "parts", "text") if name in message), None)
         time = microseconds(message.get("timestamp") or message.get("created_at"))
         match role:
-            case "user":
-                parts = items_of(content)
-                given = [members_of(part) for part in parts if members_of(part).get("type") == "tool_result"]
-                rest = [part for part in parts if members_of(part) not in given] if given else content
-                line.put(
-                    f"{at} results", time, [result(each.get("tool_use_id"), each.get("content")) for each in given]
-                )
+            case "user" | "tool":
+                results, rest = _heard(message, content, waiting, is_tool=role == "tool")
+                line.put(f"{at} results" if role == "user" else str(at), time, results)
                 line.put(str(at), time, content_drafts(rest, NAME) if rest else ())
             case "assistant":
                 answer = _answer(message, content, model, at)
                 waiting = [block.id for block in answer.blocks if isinstance(block, ToolCall)]
                 line.put(str(at), time, answer.drafts(NAME, id, str(at)))
-            case "tool":
-                named = plain(message.get("tool_call_id")) or (waiting[0] if waiting else "")
-                waiting = [each for each in waiting if each != named]
-                line.put(str(at), time, [result(named, content, message.get("name"))])
             case _:
                 if role != "system":
                     notes.add(f"message of {role or 'nobody'}")
-                line.put(str(at), time, [aside(f"{NAME} {role or 'message'}", text_of(content))])
+                words = text_of(content)
+                line.put(str(at), time, [aside(f"{NAME} {role or 'message'}", words, None if words else message)])
     created = microseconds(record.get("created") or record.get("created_at") or record.get("timestamp"))
     return History(id, tuple(line.entries), line.tip, plain(record.get("title")), "", created)
 
 
 def _answer(message: dict[str, Any], content: object, model: str, at: int) -> Answer:
     places = (message, *(members_of(message.get(name)) for name in _WITHIN))
-    told = [(place[name], name) for place in places for name in _FIELDS if _says(place.get(name))]
+    told = [(place[name], name) for place in places for name in FIELDS if _says(place.get(name))]
+    if message.get("channel") == "analysis":
+        told, content = [*told, (content, "channel")], None
     blocks: list[Block] = _told(told)
-    for part in items_of(content) if isinstance(content, list) else [content]:
+    for part in items_of(content) if isinstance(content, list) else [content or message.get("refusal")]:
         blocks += _blocks(part, len(blocks), at)
     calls = [members_of(each) for each in items_of(message.get("tool_calls"))]
     calls += [{"function": message["function_call"]}] if isinstance(message.get("function_call"), dict) else []
@@ -173,7 +136,7 @@ def _answer(message: dict[str, Any], content: object, model: str, at: int) -> An
         id = plain(each.get("id")) or f"call_{at}_{len(blocks)}"
         arguments = function.get("arguments", function.get("args"))
         blocks.append(call(id, function.get("name"), arguments))
-    usage = counts(message.get("usage"), **_USAGE)
+    usage = next((found for names in _USAGE if (found := counts(message.get("usage"), **names)) is not None), None)
     return Answer(blocks, plain(message.get("model")) or model, usage=usage)
 
 
@@ -186,16 +149,58 @@ def _blocks(part: object, index: int, at: int) -> list[Block]:
         return [_thought(members_of(inner.get("reasoningText")) or inner, "reasoningContent")]
     if kind in _PARTS or fields.get("thought") is True:
         return [_thought(fields, kind or "thought")]
-    if kind == "tool_use":
-        return [call(plain(fields.get("id")) or f"call_{at}_{index}", fields.get("name"), fields.get("input"))]
+    made = _of(fields, _CALLS)
+    if made:
+        id = next((found for name in _IDS_OF_CALLS if (found := plain(made.get(name)))), f"call_{at}_{index}")
+        arguments = next((made[name] for name in ("input", "args", "arguments") if name in made), None)
+        return [call(id, made.get("name", made.get("toolName")), arguments)]
     if fields and not isinstance(fields.get("text"), str):
         return [Unknown(canonical.source(fields))]
     return _spoken(text_of(part) if isinstance(part, str) else plain(fields.get("text")))
 
 
+def _of(fields: dict[str, Any], kinds: tuple[str, ...]) -> dict[str, Any]:
+    """A call or a result, which is a part or stands in one; empty for any other part."""
+    if plain(fields.get("type")) in kinds:
+        return fields
+    return next((inner for name in kinds if (inner := members_of(fields.get(name)))), {})
+
+
+def _given(part: object) -> tuple[str, object, object] | None:
+    """The id of a call, what came of it and its name, where a part has that."""
+    made = _of(members_of(part), _RESULTS)
+    if not made:
+        return None
+    id = next((found for name in _IDS_OF_CALLS if (found := plain(made.get(name)))), "")
+    said = next((made[name] for name in ("content", "output", "response", "result") if name in made), None)
+    return id, said, made.get("name", made.get("toolName"))
+
+
+def _heard(
+    message: dict[str, Any], content: object, waiting: list[str], *, is_tool: bool
+) -> tuple[list[Draft], object]:
+    """The results in a message, and what a person says in it."""
+    parts = items_of(content)
+    given = [found for part in parts if (found := _given(part)) is not None]
+    rest = [part for part in parts if _given(part) is None] if given else content
+    results = [_result(*each, waiting) for each in given]
+    if is_tool and (rest or not given):
+        results.append(_result(message.get("tool_call_id"), rest, message.get("name"), waiting))
+    return results, None if is_tool else rest
+
+
+def _result(named: object, content: object, name: object, waiting: list[str]) -> Draft:
+    """A result; without the id of its call it is of the first that waits."""
+    id = plain(named) or (waiting[0] if waiting else "")
+    if id in waiting:
+        waiting.remove(id)
+    return result(id, content, name)
+
+
 def _spoken(text: str) -> list[Block]:
     """A text, and what of it stands between tags."""
     tags = TagSplitter()
+    text = _FRAME.sub("", text) if "<|channel|>" in text else text
     found: list[tuple[bool, str]] = []
     for kind, piece in ((each.kind, each.text) for each in (*tags.feed(text), *tags.close())):
         if kind == "lone_close":
@@ -249,7 +254,7 @@ def _is_own(head: bytes) -> bool:
     first = next(documents([head.lstrip()[:_HEAD]], Notes()), {}) or (first_records(head) or [{}])[0]
     if first.keys() & {"sessionId", "uuid", "mapping", "payload"}:
         return False
-    return bool(_messages(first)) or ("role" in first and "content" in first) or "from" in first
+    return bool(messages_of(first, Notes())) or ("role" in first and "content" in first) or "from" in first
 
 
 FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"))

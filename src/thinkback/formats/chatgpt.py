@@ -21,6 +21,9 @@ def read(source: Source) -> Read:
     """The conversations of an export."""
     notes = Notes()
     found = [_Conversation(value, notes).history() for value in documents(source.lines, notes)]
+    for each in found:
+        if each.entries and not each.id:
+            notes.add("a conversation without an id")
     return Read(tuple(each for each in found if each.id and each.entries), notes.left())
 
 
@@ -32,6 +35,8 @@ class _Conversation:
         self._notes = notes
         self._id = plain(value.get("conversation_id")) or plain(value.get("id"))
         self._nodes = {id: members_of(node) for id, node in members_of(value.get("mapping")).items()}
+        if self._nodes.pop("", None) is not None:  # it would stand above itself
+            notes.add("a message without an id")
         self._entries: dict[str, tuple[str, int, tuple[Draft, ...] | Answer]] = {}
         self._places: dict[str, str] = {}
 
@@ -61,6 +66,7 @@ class _Conversation:
     def _take(self, id: str, parent: str, *, is_only: bool) -> None:
         above = self._places.get(parent, "")
         message = members_of(self._nodes[id].get("message"))
+        self._note_files(message)
         time = microseconds(message.get("create_time"))
         if plain(members_of(message.get("author")).get("role")) == "assistant":
             self._answer(id, above, time, message, is_only=is_only)
@@ -69,6 +75,15 @@ class _Conversation:
         self._places[id] = id if drafts else above
         if drafts:
             self._entries[id] = above, time, drafts
+
+    def _note_files(self, message: dict[str, Any]) -> None:
+        """What the export has beside its text, or not at all."""
+        for _ in items_of(members_of(message.get("metadata")).get("attachments")):
+            self._notes.add("an attachment")
+        for part in items_of(members_of(message.get("content")).get("parts")):
+            kind = plain(members_of(part).get("content_type"))
+            if kind and not text_of(members_of(part).get("text")):
+                self._notes.add(f"part {kind}")
 
     def _answer(self, id: str, above: str, time: int, message: dict[str, Any], *, is_only: bool) -> None:
         blocks = self._blocks(id, message)
@@ -104,7 +119,8 @@ class _Conversation:
         text = text_of(content.get("parts")) or text_of(content.get("text")) or text_of(content.get("result"))
         is_hidden = members_of(message.get("metadata")).get("is_visually_hidden_from_conversation") is True
         if role == "user" and not is_hidden and kind not in _BESIDE:
-            return content_drafts(content.get("parts"), NAME) if items_of(content.get("parts")) else ()
+            spoken = items_of(content.get("parts")) or text
+            return content_drafts(spoken, NAME) if spoken else ()
         if role == "tool":
             made = self._entries.get(above, ("", 0, ()))[2]
             calls = [block for block in made.blocks if isinstance(block, ToolCall)] if isinstance(made, Answer) else []

@@ -21,6 +21,9 @@ def read(source: Source) -> Read:
     """The conversations of an export."""
     notes = Notes()
     found = [_history(value, notes) for value in documents(source.lines, notes)]
+    for each in found:
+        if each.entries and not each.id:
+            notes.add("a conversation without an id")
     return Read(tuple(each for each in found if each.id and each.entries), notes.left())
 
 

@@ -417,6 +417,17 @@ def test_a_session_of_many_documents_is_the_one_that_its_program_put_into_a_data
     assert (took.name, 0, False, []) == (again.name, again.commits, again.made, store.fsck())
 
 
+def test_a_session_that_is_in_a_file_twice_is_taken_once(store: SessionStore, tmp_path: Path) -> None:
+    """The first: else each import would put the one in the place of the other."""
+    first, again = json.loads(SAMPLES["claude-ai"])[0], {"uuid": "ca1", "chat_messages": []}
+    again["chat_messages"] = first["chat_messages"][:1]
+    both = put(tmp_path, "conversations.json", json.dumps([first, again]).encode())
+    (took,), gaps = take(store, "claude-ai", both)
+    assert ["a session that is there twice"] == [gap.left.what for gap in gaps]
+    (later,), _ = take(store, "claude-ai", both)
+    assert (True, 0) == (took.made, later.commits)
+
+
 def test_an_archive_is_read_without_being_unpacked(store: SessionStore, tmp_path: Path) -> None:
     """Its conversations alone, whatever its files are called; what is no archive is told."""
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
@@ -425,6 +436,7 @@ def test_an_archive_is_read_without_being_unpacked(store: SessionStore, tmp_path
     put(tmp_path, "broken.zip", b"PK\x03\x04broken")
     (took,), gaps = take(store, "chatgpt", tmp_path)
     assert (11, True) == (took.commits, any("no archive that can be read" in gap.left.what for gap in gaps))
+    assert "user.json in the archive" in {gap.left.what for gap in gaps}
     assert ["broken.zip", "export.zip"] == sorted(file.name for file in tmp_path.iterdir())
     (alone,), _ = take(store, "chat-jsonl", put(tmp_path, "tune.jsonl", SAMPLES["chat-jsonl"]))
     assert alone.made

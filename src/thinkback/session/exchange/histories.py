@@ -180,11 +180,15 @@ class Histories:
         if not read.sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
             self.empty.add(path)
+        seen: set[str] = set()
         for history in read.sessions if whole else filter(None, map(_settled, read.sessions)):
-            if self._is_wanted(history):
+            if history.id in seen:
+                self.gaps.append(Gap(str(path), Left("a session that is there twice", 1)))
+            elif self._is_wanted(history):
                 took = _Arriving(self._log, self._wanted, history, self._memory, file).store()
                 self._note_file(key_of("session", self._wanted.program, history.id), file)
                 yield took
+            seen.add(history.id)
 
     def _note_file(self, id: str, file: str) -> None:
         """Remember a file that a session was found in elsewhere than before."""

@@ -62,7 +62,7 @@ def source_of(path: Path, format: Format, notes: Notes) -> Source:
         return Source(str(path), (), _documents(path, format.documents, notes))
     if format.tables:
         return Source(str(path), (), tables(str(path), format.tables))
-    pieces = _members(path) if path.suffix == ".zip" else _lines(path)
+    pieces = _members(path, notes) if path.suffix == ".zip" else _lines(path)
     return Source(str(path).removesuffix(".gz"), _readable(pieces, notes))
 
 
@@ -114,7 +114,7 @@ def _readable(pieces: Iterator[bytes], notes: Notes) -> Iterator[bytes]:
         notes.add("a compressed file that breaks off")
 
 
-def _members(path: Path) -> Iterator[bytes]:
+def _members(path: Path, notes: Notes) -> Iterator[bytes]:
     """The conversations in an archive, file by file."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -123,6 +123,8 @@ def _members(path: Path) -> Iterator[bytes]:
                     with archive.open(member) as file:
                         yield from _up_to(file, MAX_MEMBER)
                     yield b"\n"
+                elif member.filename.endswith(".json"):
+                    notes.add(f"{member.filename.rpartition('/')[2]} in the archive")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise OSError(0, f"it is no archive that can be read: {error}") from error
 
