@@ -83,7 +83,10 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
     target, received = route.target, view.received
     refusal = refusal or received.as_written
     hindrance = _hindrance(view, target, refusal) if settings.readable else None
-    settings = _settings(view, settings, readable=settings.readable if hindrance is None else False)
+    # A client of the upstream's own dialect says itself what it wants to see.
+    is_native = received.front == target.endpoint.dialect
+    readable = bool(settings.readable) and hindrance is None if is_native else None
+    settings = _settings(view, settings, readable=readable)
     own = not_for(target.endpoint, view.facts.own)
     params = {key: value for key, value in _params(view, resumed).items() if key not in own}
     translated = translate(received.front, target, params, settings, view.request.amid)

@@ -267,6 +267,8 @@ class Resolver:
         if settings.readable and self._say_readable():
             return
         shown, asked = settings.display, _DISPLAY in settings.explicit
+        if settings.readable is False and settings.defaults is None and settings.summary is None and not asked:
+            return  # another program says in this dialect's own words what it wants to see
         if settings.summary is None:
             usual = controls.display.get(shown)
             words = controls.display_with_tools.get(shown, usual) if self._tools else usual

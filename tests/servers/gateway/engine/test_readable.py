@@ -90,6 +90,57 @@ def test_without_the_setting_or_a_log_nothing_is_asked_for(made: tuple[Engine, P
     assert {"type": "adaptive"} == json.loads(transport.sent[0])["thinking"]
 
 
+NATIVE: list[tuple[str, str, dict[str, Any]]] = [
+    ("openai-responses", "openai/gpt-5.5", {"input": "Really?", "reasoning": {"effort": "low"}}),
+    ("anthropic", MODEL, {"max_tokens": 2000, "messages": [{"role": "user", "content": "Really?"}]}),
+    ("gemini", "gemini/gemini-3-pro-preview", {"contents": [{"role": "user", "parts": [{"text": "Really?"}]}]}),
+]
+WORDS = (b"summar", b"includeThoughts", b"display")
+
+
+@pytest.mark.parametrize(("dialect", "model", "body"), NATIVE)
+def test_a_client_of_the_dialect_sees_what_it_asked_for_without_the_setting(
+    monkeypatch: pytest.MonkeyPatch, dialect: str, model: str, body: dict[str, Any]
+) -> None:
+    """Nothing readable is asked for in its name: it may be charged for, and refused to an organisation. A person who
+    sets what is displayed is followed, and so is what the request is known by afterwards.
+    """
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    transport = Plays(lambda body: (400, "application/json", [b"{}"]))
+    made = engine(transport, {"openai": "http://o.test", "gemini": "http://g.test", **PLACES}, config=Config())
+    kept = ask(made, dialect, {"model": model, **body}, model=model)
+    ask(made, dialect, {"model": model, **body}, grant=Grant("k1", settings={"reasoning.readable": False}), model=model)
+    assert not any(word in sent for sent in transport.sent for word in WORDS)
+    commits = made.logs.of("default").read(kept.headers["thinkback-session"])
+    record = [c.value for c in commits if isinstance(c.value, Request)][-1]
+    assert record.sent_digest == rebuild(commits).record().sent_digest
+
+    ask(
+        made,
+        dialect,
+        {"model": model, **body},
+        grant=Grant("k1", settings={"reasoning.display": "summarized"}),
+        model=model,
+    )
+    assert any(word in transport.sent[-1] for word in WORDS)
+
+
+def test_a_client_of_another_dialect_has_no_words_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets what the upstream shows, with and without the setting, which is about clients that could have asked."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    transport = Plays(lambda body: (400, "application/json", [b"{}"]))
+    made = engine(transport, {"openai": "http://o.test"}, config=Config())
+    for readable in (None, False, True):
+        grant = Grant("k1", settings={} if readable is None else {"reasoning.readable": readable})
+        ask(
+            made,
+            "openai-chat",
+            {"model": "openai/gpt-5.5", "messages": [{"role": "user", "content": "?"}]},
+            grant=grant,
+        )
+    assert ["auto"] * 3 == [json.loads(sent)["reasoning"]["summary"] for sent in transport.sent]
+
+
 def test_who_counts_thinking_gets_its_counts(made: tuple[Engine, Plays]) -> None:
     """They come with what would be taken out, so that nothing is asked for beside them."""
     engine, transport = made
