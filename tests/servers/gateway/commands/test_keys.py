@@ -155,6 +155,7 @@ def test_a_key_is_revoked_by_its_name_or_its_id(keys: Keys) -> None:
         (["create", "--set", "reasoning.effort=most"], "reasoning.effort cannot be 'most'"),
         (["create", "--set", "reasoning.efort=high"], "there is no setting 'reasoning.efort'"),
         (["create", "--per", "week"], "'week' is not one of 'day', 'month', 'total'"),
+        (["create", "--per", "day"], "--per is the period of a budget: name one with --tokens or --reasoning-tokens"),
         (["create", "--tokens", "-1"], "-1 is not in the range"),
         (["create", "--model", ""], "--model needs a pattern such as"),
         (["show", "nobody"], "there is no key 'nobody'"),

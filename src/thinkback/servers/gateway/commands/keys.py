@@ -76,9 +76,7 @@ def keys_group() -> None:
 @click.option("--expires", metavar="TIME", default="", help="Expiry: 12h, 30d, 8w, or a date; default: never.")
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="Token limit, input and output.")
 @click.option("--reasoning-tokens", type=click.IntRange(0), metavar="N", help="Reasoning token limit.")
-@click.option(
-    "--per", type=click.Choice(["day", "month", "total"]), default="total", help="Period of both limits (UTC)."
-)
+@click.option("--per", type=click.Choice(["day", "month", "total"]), help="Period of both limits (UTC).")
 @click.option(
     "--per-minute", type=click.IntRange(1), metavar="N", help="Limit of requests per minute, in all processes."
 )
@@ -226,11 +224,13 @@ def _terms(given: Mapping[str, Any]) -> Terms:
         raise click.UsageError(
             "--model needs a pattern such as 'deepseek/*'; without --model the key may use every model"
         )
+    if given["per"] and given["tokens"] is None and given["reasoning_tokens"] is None:
+        raise click.UsageError("--per is the period of a budget: name one with --tokens or --reasoning-tokens")
     return Terms(
         models=given["models"] or ("*",),
         recording=given["recording"],
         settings=dict(map(_setting, given["settings"])),
-        budget=Budget(given["per"], given["tokens"], given["reasoning_tokens"]),
+        budget=Budget(given["per"] or "total", given["tokens"], given["reasoning_tokens"]),
         limits=Limits(given["per_minute"], given["at_once"]),
         view=given["view"],
     )
