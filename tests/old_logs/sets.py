@@ -84,7 +84,9 @@ class Gateway(House):
 
 
 def gateway(place: Path, providers: Providers, store: str, spool: Path) -> Gateway:
-    """A gateway before the providers, each dialect under its name."""
+    """A gateway before the providers, each dialect under its name, which requests summaries for every client as the
+    code of the first sets did.
+    """
     kind = "url" if "://" in store else "path"
     parts = [
         "[server]\nport = 0\n",
@@ -98,7 +100,7 @@ def gateway(place: Path, providers: Providers, store: str, spool: Path) -> Gatew
             f'base_url = {json.dumps(providers.at(place_.host))}\nkey_env = "UP"\n'
             f"[models.{json.dumps(place_.dialect)}]\n"
             f"targets = [{{ upstream = {json.dumps(place_.endpoint)}, model = {json.dumps(place_.model)} }}]\n"
-            'settings = { "reasoning.effort" = "high" }\n'
+            'settings = { reasoning.effort = "high", reasoning.display = "auto" }\n'
         )
     return Gateway(place, "", store, "".join(parts))
 
