@@ -27,6 +27,8 @@ from thinkback.servers.viewer import sharing
 
 COLUMNS = ["Session", "Model", "Turns", "Tokens", "Reasoning", "Cost", "State", "Used"]
 ELSEWHERE = "deepseek/deepseek-v4-pro"
+OPENED = 1_000
+"""Milliseconds until the first paint where the log is yet to be read."""
 PAINT = {10_000: 300, 50_000: 1_000}
 """Milliseconds until the first paint, by commits."""
 expect.set_options(timeout=PATIENCE * 1_000)
@@ -318,7 +320,13 @@ def counted(page: Page, place: Place) -> None:
     expect(page.locator(".chart svg")).to_be_visible()
     page.get_by_text("The same in numbers").click()
     expect(page.get_by_role("region", name=re.compile("By .*, in numbers")).locator("tbody tr").first).to_be_visible()
-    for name in ("Effort", "What each model used", "What each project used", "From the question to the last response"):
+    for name in (
+        "Effort",
+        "What each model used",
+        "What each project used",
+        "From the question to the last response",
+        "By what",
+    ):
         expect(page.get_by_role("region", name=name).locator("tbody tr").first).to_be_visible()
     follow(page, page.get_by_role("link", name="gemini-2.5-pro"))
     expect(page.locator(".tally")).to_contain_text("Model gemini-2.5-pro")
@@ -342,6 +350,7 @@ def paged(page: Page, place: Place) -> None:
         )
         told = ", ".join(f"{each:.0f}" for each in taken)
         print(f"{commits:,} commits: first paint after {told} ms (the first one reads the log; {waits:.1f} on a core)")
+        assert taken[0] <= OPENED * waits, f"{commits} commits are open after {taken[0]:.0f} ms"
         assert max(taken[1:]) <= most, f"{commits} commits take {max(taken[1:]):.0f} ms, not {most:.0f}"
 
 
