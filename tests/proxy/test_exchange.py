@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from tests.proxy.playbook import ANSWER, SSE, Playbook, chunk, question, route
 from tests.turn.playbook import rule
 from thinkback.errors import HeadMovedError, NetworkError, ProviderError, SettingError, StoreError
 from thinkback.log.protocol import About
+from thinkback.model.blocks import Text
 from thinkback.model.target import Settings
 from thinkback.proxy import exchange
 from thinkback.proxy.events import (
@@ -88,10 +90,58 @@ def test_a_client_that_leaves_ends_the_turn_and_what_came_is_stored() -> None:
     play = Playbook(question()).routes(route()) >> SSE
     play.stops_at = b"42."
     play << Receive >> ANSWER[0] << Receive >> ANSWER[1] << Write >> Interrupt("client_gone")
-    play.keeps("request response reasoning turn_ended")
+    play.keeps(WHOLE)
 
     assert play.open is None
     assert "client_gone" == play.exchange.report().failure
+
+
+def test_pieces_may_be_taken_with_no_command_around_each() -> None:
+    """From the second on: with the first there is more to do. The step and the bytes are the same."""
+    play = Playbook(question()).routes(route()) >> SSE << Receive
+    assert play.exchange.take(ANSWER[0]) is None
+    play >> ANSWER[0] << Receive
+    taken = [play.exchange.take(piece) for piece in ANSWER[1:]]
+    play << Receive >> b""
+    play.keeps(WHOLE).ends()
+
+    *passed, held = ANSWER[1:]
+    assert [*passed, b""] == taken
+    assert b"".join((ANSWER[0], held)) == play.body
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_what_passes_is_read_together_and_all_of_it_when_the_client_leaves(size: int) -> None:
+    """A piece that was not read when it passed is in the record, however large pieces are."""
+    words = "so " * size
+    play = Playbook(question()).routes(route()) >> SSE << Receive >> chunk(content=words)
+    for _ in range(20):
+        assert chunk(content=words) == play.exchange.take(chunk(content=words))
+    play << Receive >> Interrupt("client_gone") << Store
+    store = play.command
+    assert isinstance(store, Store)
+    said = [draft.value.text for draft in store.step.drafts if isinstance(draft.value, Text)]
+
+    assert [words * 21] == said
+
+
+def test_a_response_that_is_written_anew_is_read_as_it_comes() -> None:
+    """Nothing waits for more to be read with it."""
+    place = route()
+    endpoint = msgspec.structs.replace(place.target.endpoint, dialect="anthropic")
+    place = msgspec.structs.replace(place, target=msgspec.structs.replace(place.target, endpoint=endpoint))
+    began = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    words = [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+        for text in ("forty", "-two", ".")
+    ]
+    *before, last = (b"data: " + msgspec.json.encode(event) + b"\n\n" for event in (began, *words))
+    play = Playbook(question(max_tokens=9)).routes(place) >> SSE
+    for event in before:
+        play << Receive >> event
+
+    assert b"forty" in play.body
+    assert b"-two" in (play.exchange.take(last) or b"")  # the writer holds the last piece back
 
 
 def test_a_server_that_ends_says_so_behind_what_was_sent() -> None:

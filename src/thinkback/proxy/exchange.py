@@ -75,15 +75,17 @@ RETRIES = 2
 _DOCUMENT = "application/json"
 _RECEIVE = Receive()
 _UNPAID = 402
+# So many bytes are read in one go where nobody waits for what they say: piece by piece takes twice as long.
+_TOGETHER = 4096
 
 
 class Exchange:
-    """``begin`` gives the first command, ``on`` the one that follows an event; ``None``: it is over.
+    """``begin`` gives the first command, ``on`` the one that follows an event; ``None``: it is over. While the command
+    ``Receive`` is open ``take`` may be given pieces, which spares a command and an event for each.
 
     Without ``sealing`` opaque values leave as they came, and the client keeps nothing for us. ``most`` is how many
     messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something of this request was not
-    stored before; ``rests``: the log is in trouble; ``retries``: see ``RETRIES``. ``unread`` counts the bytes of the
-    response since something came of them, which the next piece may make to be read together.
+    stored before; ``rests``: the log is in trouble; ``retries``: see ``RETRIES``.
     """
 
     def __init__(
@@ -99,7 +101,6 @@ class Exchange:
         retries: int = RETRIES,
         refusals: planning.Refusals | None = None,
     ) -> None:
-        self.unread = 0
         self._received = received
         self._sealing = sealing
         self._most = most
@@ -131,6 +132,7 @@ class Exchange:
         # The response to the client: whether it has begun, and how it goes on.
         self._started = False
         self._relay: Relay | None = None
+        self._turn: _Turn | None = None
 
     def begin(self) -> Command | None:
         """The first command."""
@@ -143,6 +145,18 @@ class Exchange:
         """
         self._clock.now = now
         return self._next(event)
+
+    def take(self, piece: bytes) -> bytes | None:
+        """What goes to the client for a piece of its response, in place of ``on``; ``Receive`` stays open.
+
+        ``None``: the piece is for ``on``, as there is more to do. So is what is raised here, as ``Failed``.
+        """
+        return self._turn.take(piece) if self._started and self._turn is not None else None
+
+    @property
+    def unread(self) -> int:
+        """Bytes of the response since something came of them, which the next piece may make to be read together."""
+        return self._turn.unread if self._turn is not None else 0
 
     def _next(self, event: Event) -> Command | None:
         try:
@@ -256,7 +270,7 @@ class Exchange:
 
     def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
         self._route = yield Choose(view.facts.model, resume.last_origins(resumed.history), view.facts.end_user)
-        turn = _Turn(resumed, self._jitter, self._clock.now, self._retries)
+        turn = self._turn = _Turn(resumed, self._jitter, self._clock, self._retries)
         try:
             outcome = yield from self._perform(view, resumed, turn)
         except StoreError:
@@ -365,32 +379,25 @@ class Exchange:
         return plan
 
     def _send(self, view: View, turn: _Turn, command: turn_events.Send) -> Flow[None]:
-        """Send the request, and pass on what comes of it before it is read."""
-        plan, received = command.plan, 0
-        self.unread, self._sent = 0, command.id
+        """Send the request, and pass on what comes of it."""
+        plan = command.plan
+        self._sent = command.id
         body = planning.body_of(plan, self._received)
         try:
             head: Head = yield Send(plan, body)
             turn.on(turn_events.Head(command.id, head.status, head.headers, self._clock.now))
-            relay = self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None
+            turn.begin(command.id, self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None)
             del body
             # what a provider says of a client's credential may quote it: nobody stores or repeats that
             mute = self._route is not None and self._route.payer != "" and head.status in REFUSED
             while not mute and (piece := (yield _RECEIVE)):
-                received += len(piece)
-                if received > LARGEST:
+                data = turn.take(piece)
+                if data is None:
                     turn.refused = _too_large()
                     turn.on(self._net_error(command.id, turn.refused))
                     return
-                self.unread += len(piece)
-                data = relay.piece(piece) if relay is not None else b""
                 if data:
                     yield from self._write(data)
-                deltas = turn.feed(turn_events.Bytes(command.id, piece, self._clock.now))
-                if deltas:
-                    self.unread = 0
-                    if relay is not None and (data := relay.show(deltas)):
-                        yield from self._write(data)
             turn.on(turn_events.Closed(command.id, self._clock.now))
         except NetworkError as error:
             turn.on(self._net_error(command.id, error))
@@ -504,17 +511,23 @@ def _of_own(error: ProviderError, problem: Problem) -> Problem:
 class _Turn:
     """The inner turn with what it still wants done, in order, and the line that it is recorded on.
 
-    ``refused`` is why no more of its response is taken; ``brought`` counts the bytes that it has in the log. It
-    ``is_over`` once nobody reads any more and only what is left is to be stored.
+    ``unread`` counts bytes of the response since something came of them, and ``refused`` is why no more of it is taken;
+    ``brought`` counts the bytes that the turn has in the log. It ``is_over`` once nobody reads any more and only what
+    is left is to be stored.
     """
 
-    def __init__(self, resumed: Resumed, jitter: float, now: int, retries: int) -> None:
+    def __init__(self, resumed: Resumed, jitter: float, clock: Clock, retries: int) -> None:
         self.line: Line = resumed.line
         self.refused: NetworkError | None = None
-        self.brought = 0
+        self.brought = self.unread = 0
         self.is_over = False
+        # The response that comes: of which request, how it goes on, its size so far, and what of it is not read yet.
+        self._id, self._size = "", 0
+        self._relay: Relay | None = None
+        self._pieces: list[bytes] = []
+        self._clock = clock
         self._turn = Turn(resumed.history, Ask(max_steps=1, max_retries=retries), new_id, jitter)
-        self._waiting = deque(self._turn.on(turn_events.Began(now)))
+        self._waiting = deque(self._turn.on(turn_events.Began(clock.now)))
 
     @property
     def exchange(self) -> turn_exchange.Exchange:
@@ -533,12 +546,43 @@ class _Turn:
         self._waiting.popleft()
 
     def on(self, event: turn_events.Event) -> None:
-        """Pass ``event`` on."""
+        """Pass ``event`` on, behind all that came before it."""
+        self._read()
         self._waiting.extend(self._turn.on(event))
 
-    def feed(self, event: turn_events.Bytes) -> list[Delta]:
-        """Pass a piece of the body on; what there is to show of it."""
-        return self._turn.feed(event)
+    def begin(self, id: str, relay: Relay | None) -> None:
+        """The body of what was sent for as ``id`` comes, which passes by ``relay`` where it is a response."""
+        self._id, self._relay, self._size, self.unread = id, relay, 0, 0
+
+    def take(self, piece: bytes) -> bytes | None:
+        """What goes to the client for a piece of the body; ``None`` where that is too large.
+
+        Where the bytes themselves pass, they are read when it suits: what they say is of no account before the end.
+        """
+        size, relay = len(piece), self._relay
+        self._size += size
+        if self._size > LARGEST:
+            return None
+        self.unread += size
+        self._pieces.append(piece)
+        if relay is not None and relay.passes:
+            data = relay.piece(piece)
+            if self.unread >= _TOGETHER:
+                self._read()
+            return data
+        deltas = self._read()
+        return relay.show(deltas) if relay is not None and deltas else b""
+
+    def _read(self) -> list[Delta]:
+        """What there is to show of the pieces that were not read."""
+        if not self._pieces:
+            return []
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        deltas = self._turn.feed(turn_events.Bytes(self._id, data, self._clock.now))
+        if deltas:
+            self.unread = 0
+        return deltas
 
     def interrupt(self, now: int) -> None:
         """End the turn: of what was not begun only appends remain."""

@@ -27,8 +27,8 @@ STREAM = "text/event-stream"
 class Relay:
     """The way of one response to ``plan``, whose head has come with ``content_type``.
 
-    ``keeper`` seals the opaque values of a response that is passed on, where they do not leave as they are; ``shown``
-    is how one is written that is not.
+    ``keeper`` seals the opaque values of a response that ``passes``, whose own bytes the client gets, where they do not
+    leave as they are; ``shown`` is how one is written that does not.
     """
 
     def __init__(self, view: View, plan: Plan, content_type: str, keeper: Keeper | None, shown: Shown) -> None:
@@ -43,19 +43,19 @@ class Relay:
         self._hides_report = bool(shape.reports) and shape.reports not in view.request.params
         self._verbatim, self._kind = view.received.verbatim, content_type
         # A stream can be passed on as it is only where the client expects one, or takes whatever comes.
-        self._passes = presentation.is_native(view, plan) and (self._verbatim or is_stream == self._streams)
+        self.passes = presentation.is_native(view, plan) and (self._verbatim or is_stream == self._streams)
         # What comes, as far as it passes: events, or a document; ``None`` before its beginning tells.
         self._is_events = None if self._verbatim else self._streams
         secrets = [] if plan.course.credentials.are_the_askers else plan.secrets()
         self._secrets = [secret.encode() for secret in secrets]
-        signs = self._passes and shape.signing is not None
+        signs = self.passes and shape.signing is not None
         unsigned = keeper.unsigned if keeper is not None else _unsigned
         self._signing = shape.signing(unsigned) if signs and shape.signing is not None else None
-        hides = self._passes and shape.hiding is not None and plan.unasked
+        hides = self.passes and shape.hiding is not None and plan.unasked
         self._hiding = shape.hiding() if hides and shape.hiding is not None else None
         # Whether anything in an event may have to be another than the upstream's.
         self._seals = self._hides_report or any(each is not None for each in (keeper, self._signing, self._hiding))
-        self._writer = shape.writer(shown) if self._streams and not self._passes else None
+        self._writer = shape.writer(shown) if self._streams and not self.passes else None
         # A writer numbers its events as it writes them; what it begins with goes out with the first of them.
         self._opening = self._writer.begin() if self._writer is not None else b""
         self._rest = Rest()
@@ -65,7 +65,7 @@ class Relay:
         """What goes out for a piece of the body: whole events. What is no event yet, and everything of a document,
         waits.
         """
-        if not self._passes:
+        if not self.passes:
             return b""
         if self._is_events is None:
             self._is_events = guess_framing(self._kind, data) == "sse"
@@ -98,12 +98,12 @@ class Relay:
 
     def end(self, result: ReadResult) -> bytes:
         """The rest of a response that is stored; all of it, of a document."""
-        if self._passes and not self._is_events:
+        if self.passes and not self._is_events:
             document = self._clean(b"".join(self._held))
             document = document if self._hiding is None else self._hiding.document(document)
             document = self._kept(self._asked_for(document))
             return document if self._signing is None else self._signing.document(document)
-        if self._passes:
+        if self.passes:
             rest = self._clean(b"".join((*self._held, self._rest.left)))
             return self._sealed(rest if self._verbatim else self._closed(rest))
         counted = counted_as(result, self._plan.target.rule.reasoning_tokens)
@@ -115,7 +115,7 @@ class Relay:
         """An error in the client's dialect, behind what went out; of a provider that failed its own last event, where
         there is one.
         """
-        own = self._sealed(_whole_events(self._clean(b"".join(self._held)))[0]) if self._passes and by_provider else b""
+        own = self._sealed(_whole_events(self._clean(b"".join(self._held)))[0]) if self.passes and by_provider else b""
         return own or (self._writer or self._front.writer(self._shown)).fail(problem)
 
     def _closed(self, events: bytes) -> bytes:

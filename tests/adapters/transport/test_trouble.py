@@ -160,7 +160,7 @@ def test_a_stream_that_is_dropped_unclosed_is_recorded(log: Path, begun: bool, b
         collector.join(10)
         assert (False, False) == (collector.is_alive(), body.is_closed)
         if by == "why":
-            assert thinkback.why().recorded is begun  # what brought nothing is held for its repetition
+            assert thinkback.why().recorded
         elif by == "request":
             ask(client, "Other?")
         assert body.is_closed is (by != "close")
@@ -201,7 +201,7 @@ def test_a_stream_that_a_task_drops_unclosed_is_recorded(log: Path, begun: bool,
             assert body.is_closed or begun  # asyncio closes a generator in its own time
 
     asyncio.run(run())
-    assert thinkback.why().recorded is begun
+    assert thinkback.why().recorded
     asyncio.run(client.aclose())
     assert "turn_ended" in kinds(log)
 

@@ -96,6 +96,14 @@ class Out(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class Pour(msgspec.Struct, frozen=True):
+    """What ``take`` makes of each further piece of the body of the last response, up to one of which it makes ``None``;
+    answered by that one, by nothing at the end of the body.
+    """
+
+    take: Callable[[bytes], bytes | None]
+
+
 class Untouched(msgspec.Struct, frozen=True):
     """Send the program's own request, and give it the response as it is. The last step."""
 
@@ -104,7 +112,7 @@ class Untouched(msgspec.Struct, frozen=True):
 
 Need: TypeAlias = Do | Post | Pull | HangUp | Nap
 """What is performed, and answered."""
-Given: TypeAlias = Begin | Out | Untouched
+Given: TypeAlias = Begin | Out | Pour | Untouched
 """What the program gets."""
 Flow: TypeAlias = Generator[Need | Given, Any, None]
 
@@ -262,27 +270,26 @@ class Passage:
             if not self._is_own:
                 raise
             raise self._fault(error) from error
-        pending: list[bytes] = []
         event: events.Event
+        pull: Pull | Pour = _PULL
         while command is not None:
-            if isinstance(command, events.Write):  # read before it is given: a program may leave with it
-                self._passed(command.data)
-                pending.append(command.data)
-                command = self._on(_DONE)
-                continue
-            if pending:
-                yield from self._given(Out(b"".join(pending)))
-                pending.clear()
             match command:
                 case events.Receive():
                     try:
-                        piece: bytes = yield _PULL
+                        piece: bytes = yield pull
+                    except Gone:
+                        yield from self._interrupted()
+                        raise
                     except BaseException as error:
                         event = yield from self._unperformed(error)
                     else:
                         self._received(piece)
                         event = events.Answered(piece)
                     command = self._on(event)
+                case events.Write(data=data):
+                    self._passed(data)
+                    yield from self._given(Out(data))
+                    command = self._on(_DONE)
                 case events.Start() if self._is_own and not self._is_fine(command.status):
                     yield from self._failed(command)
                     return
@@ -291,6 +298,7 @@ class Passage:
                     self._remember()
                     self._tell(self._why())
                     yield from self._given(self._begin(status, headers))
+                    pull = Pour(self._take)
                     command = self._on(_DONE)
                 case events.End():
                     yield from self._ended(command)
@@ -444,6 +452,18 @@ class Passage:
             self._is_read = True
         elif self._is_own and self._is_its_own:
             self._waiting.append(piece)
+
+    def _take(self, piece: bytes) -> bytes | None:
+        """What the program gets for a piece of the body; ``None`` where the exchange has more to do with it."""
+        try:
+            data = self._exchange.take(piece)
+        except BaseException:
+            self._received(piece)
+            raise
+        if data is not None and (data is not piece or self._waiting):
+            self._received(piece)
+            self._passed(data)
+        return data
 
     # -- the log ---------------------------------------------------------------------------------------------------
 

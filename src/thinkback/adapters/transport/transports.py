@@ -35,6 +35,7 @@ from thinkback.adapters.transport.passage import (
     Out,
     Passage,
     Post,
+    Pour,
     Pull,
     Untouched,
 )
@@ -48,7 +49,7 @@ from thinkback.session.ids import outside
 # As the SDKs have it for clients of their own.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
-_GIVEN = (Begin, Out, Untouched)
+_GIVEN = (Begin, Out, Pour, Untouched)
 LARGE = 16 * 1024
 """Bytes of a request from which on an event loop leaves it to a thread."""
 
@@ -177,7 +178,7 @@ def _leave(flow: Flow, perform: Callable[[Need], Any]) -> None:
         need = flow.throw(Gone())
         while True:
             try:
-                found = None if isinstance(need, Begin | Out | Untouched) else perform(need)
+                found = None if isinstance(need, _GIVEN) else perform(need)
             except Exception as error:
                 need = flow.throw(error)
             else:
@@ -198,12 +199,14 @@ class _Performer:
         self._inner, self._flow = inner, flow
         self._response: httpx2.Response | None = None
         self._pieces: Iterator[bytes] = iter(())
+        self._poured: bytes | Exception | None = None
         self.claim = dropped.Claim()
 
     def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
+        poured, self._poured = self._poured, None
         try:
-            need = self._flow.send(None)
+            need = self._flow.throw(poured) if isinstance(poured, Exception) else self._flow.send(poured)
             while not isinstance(need, _GIVEN):
                 try:
                     found = self._perform(need)
@@ -224,6 +227,26 @@ class _Performer:
                 self._hang_up()
             raise
         return need
+
+    def pour(self, take: Callable[[bytes], bytes | None]) -> bytes:
+        """The next that ``take`` makes of the body; nothing where ``next`` goes on, with what ended it."""
+        try:
+            for piece in self._pieces:
+                data = take(piece)
+                if data:
+                    return data
+                if data is None:
+                    self._poured = piece
+                    return b""
+            self._hang_up()
+            self._poured = b""
+        except Exception as error:
+            self._poured = error
+        except BaseException:
+            with suppress(Exception):  # it is told in place of what fails behind it
+                self.leave()
+            raise
+        return b""
 
     def leave(self) -> None:
         """The program reads no more: what came is recorded, nothing more is given."""
@@ -274,6 +297,14 @@ def _unpacked(response: httpx2.Response) -> Iterator[bytes]:
     return response.iter_bytes()
 
 
+def _unpacked_async(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The same for asyncio; a piece may be empty."""
+    stream = response.stream
+    if isinstance(stream, httpx2.AsyncByteStream) and "content-encoding" not in response.headers:
+        return aiter(stream)
+    return response.aiter_bytes()
+
+
 class _Stream(httpx2.SyncByteStream):
     """The body of a response to the program."""
 
@@ -287,8 +318,10 @@ class _Stream(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         try:
             while (given := self._performer.next()) is not None:
-                assert isinstance(given, Out)
-                if given.data:
+                if isinstance(given, Pour):
+                    while data := self._performer.pour(given.take):
+                        yield data
+                elif isinstance(given, Out) and given.data:
                     yield given.data
         except GeneratorExit:  # mostly it was collected
             self._performer.claim.drop(self._performer)
@@ -355,14 +388,17 @@ class _AsyncPerformer:
         self._comes = False
         self._response: httpx2.Response | None = None
         self._pieces: AsyncIterator[bytes]
+        self._poured: bytes | Exception | None = None
         self.claim = dropped.Claim()
         self.loop = asyncio.get_running_loop()
 
     async def next(self) -> Given | None:
         """What the program gets next; ``None`` at the end."""
+        poured, self._poured = self._poured, None
+        go_on: Callable[[Any], Need | Given] = self._flow.throw if isinstance(poured, Exception) else self._flow.send
         try:
             # behind a piece of a response the flow only says what it has found out already
-            need = _stepped(self._flow.send, None) if self._comes else await self._step(self._flow.send, None)
+            need = _stepped(go_on, poured) if self._comes else await self._step(go_on, poured)
             while need is not None and not isinstance(need, _GIVEN):
                 try:
                     found = await self._perform(need)
@@ -382,6 +418,24 @@ class _AsyncPerformer:
         if need is None:
             self.claim.take(self)
         return need
+
+    async def pour(self, take: Callable[[bytes], bytes | None]) -> bytes:
+        """The next that ``take`` makes of the body; nothing where ``next`` goes on, with what ended it."""
+        try:
+            async for piece in self._pieces:
+                data = take(piece) if piece else piece
+                if data:
+                    return data
+                if data is None:
+                    self._poured = piece
+                    return b""
+            self._comes = False
+            await self._hang_up()
+            self._poured = b""
+        except Exception as error:
+            self._comes = False
+            self._poured = error
+        return b""
 
     async def leave(self) -> None:
         """The program reads no more: what came is recorded, whatever else happens, and nothing more is given."""
@@ -414,7 +468,10 @@ class _AsyncPerformer:
     async def _perform(self, need: Need) -> Any:
         match need:
             case Pull():
-                piece = await anext(self._pieces, b"")
+                piece = b""
+                async for piece in self._pieces:
+                    if piece:
+                        break
                 self._comes = bool(piece)
                 if not piece:
                     await self._hang_up()
@@ -425,7 +482,7 @@ class _AsyncPerformer:
             case Post(request=request):
                 await self._hang_up()
                 self._response = await self._inner.handle_async_request(request)
-                self._pieces = aiter(self._response.aiter_bytes())
+                self._pieces = _unpacked_async(self._response)
                 return self._response
             case HangUp():
                 return await self._hang_up()
@@ -475,8 +532,10 @@ class _AsyncStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             while (given := await self._performer.next()) is not None:
-                assert isinstance(given, Out)
-                if given.data:
+                if isinstance(given, Pour):
+                    while data := await self._performer.pour(given.take):
+                        yield data
+                elif isinstance(given, Out) and given.data:
                     yield given.data
         finally:  # also of a program that forgets to close it
             await self._performer.leave()

@@ -153,7 +153,7 @@ class _Driver:
             await self._hang_up()
         match command:
             case Receive():
-                return await self._receive()
+                return await self._passed_on()
             case Write(data=data):
                 return await self._sink.write(data)
             case Start():
@@ -274,6 +274,17 @@ class _Driver:
         if route.payer and own is not None:
             engine.answered(route, own, response.status, response.headers)
         return Head(response.status, response.headers)
+
+    async def _passed_on(self) -> bytes:
+        """The next piece that is for the exchange, or too much to read here; the client gets those before it."""
+        exchange, sink = self._exchange, self._sink
+        while piece := await self._receive():
+            data = exchange.take(piece) if exchange.unread + len(piece) < LARGE else None
+            if data is None:
+                break
+            if data:
+                await sink.write(data)
+        return piece
 
     async def _receive(self) -> bytes:
         """The next piece; what comes without a pause leaves the loop to others in between."""
