@@ -6,13 +6,14 @@ import asyncio
 import os
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import thinkback
+from tests.adapters.transport.provider import URL, Provider, question, streams
 from thinkback.adapters.openai_agents import Session
 from thinkback.errors import MissingPackageError, SettingError, StoreError
 from thinkback.stores import sqlite_open
@@ -68,6 +69,29 @@ def test_one_path_is_one_open_log_until_its_last_user_closes_it(log: Path) -> No
     assert (["mine"], []) == (words(here), words(there))
     here.close()
     there.close()
+
+
+@pytest.mark.parametrize("name", ["s", ""])
+def test_a_history_and_the_transport_may_share_a_log(log: Path, name: str) -> None:
+    """Each keeps its own record of the conversation, also in a session of one name: what the framework stored comes
+    back, and the reasoning that its client forgot goes back to the provider.
+    """
+    provider, said = Provider(streams()), list[str]()
+    session = Session("s", log)
+    with thinkback.http_client(log, transport=provider) as client:
+        for asked in ("Why?", "And?", "So?"):
+            said.append(asked)
+            asyncio.run(session.add_items(items(asked)))
+            with thinkback.conversation(name) if name else nullcontext():
+                client.post(URL, content=question(*said)).raise_for_status()
+                assert thinkback.why().recorded
+            said.append("42.")
+            asyncio.run(session.add_items([{"role": "assistant", "content": "42."}]))
+    assert said == words(session)
+    session.close()
+    sent = provider.bodies[-1]["messages"]
+
+    assert ["Hm.", "Hm."] == [message["reasoning_content"] for message in sent if message["role"] == "assistant"]
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
