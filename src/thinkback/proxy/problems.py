@@ -81,7 +81,7 @@ def problem_of(error: BaseException) -> Answer:
         case NetworkError():
             return Answer(Problem(502, "the upstream cannot be reached, or broke off", code="upstream_unreachable"))
         case CredentialError():
-            return Answer(Problem(502, "the gateway has no credentials for this upstream", code="upstream_credentials"))
+            return Answer(Problem(502, "no credentials are known for this upstream", code="upstream_credentials"))
         case BudgetSpent():
             return Answer(Problem(429, error.message, code="reasoning_budget_spent"))
         case NotFoundError():

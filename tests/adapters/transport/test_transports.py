@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anthropic
@@ -32,7 +33,7 @@ from tests.cli.conftest import Inside
 from tests.proxy.playbook import ANSWER, chunk
 from thinkback.adapters.transport import transports
 from thinkback.adapters.transport.refusals import added_names, lacking, named_in
-from thinkback.errors import NotFoundError, SettingError, StoreError
+from thinkback.errors import NotFoundError, SettingError, StoreError, ThinkbackError
 from thinkback.model.rule import Switch
 from thinkback.rules import load_rulebook
 from thinkback.servers.viewer import looking_back
@@ -531,6 +532,14 @@ def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
     wrong: Any = object()
     with pytest.raises(TypeError, match="httpx2"):
         thinkback.Transport(log, wrong)
+    for wrong in ({"endpoint": 3}, {"route": ("anthropic", "claude-opus-5-5")}, {"settings": "high"}):
+        with pytest.raises(TypeError, match=f"^{next(iter(wrong))} is "):
+            thinkback.Transport(log, **wrong)
+    older = SimpleNamespace(method="POST", url=URL, headers={}, stream=None)
+    with thinkback.Transport(log, Provider(streams())) as made, pytest.raises(TypeError, match="clients of httpx2"):
+        made.handle_request(older)  # type: ignore[arg-type]
+    with pytest.raises(ThinkbackError, match="name of a session"), thinkback.conversation(3):  # type: ignore[arg-type]
+        pass
     with pytest.raises(TypeError, match="recorded twice"):
         thinkback.Transport(log, thinkback.Transport(log, provider))
     other: Any = httpx2.AsyncHTTPTransport()

@@ -83,6 +83,45 @@ def test_a_key_of_the_program_that_is_a_word_stays_in_its_responses(log: Path, k
         assert whole == client.post(URL, content=question("Other?", stream=False), headers=headers).read()
 
 
+def _delete(log: Path) -> None:
+    for file in log.parent.glob(f"{log.name}*"):
+        file.unlink()
+
+
+def _replace(log: Path) -> None:
+    _delete(log)
+    log.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [_delete, _replace])
+def test_a_log_that_is_lost_while_it_is_open_is_warned_of(log: Path, lose: Callable[[Path], None]) -> None:
+    """Once: what is written to a file without a name is gone with the process, and nobody says that it is recorded."""
+    with thinkback.http_client(log, transport=Provider(streams())) as client:
+        ask(client)
+        assert thinkback.why().recorded
+        lose(log)
+        with pytest.warns(RuntimeWarning, match="was deleted or replaced while it was open"):
+            assert b"".join(ANSWER) == ask(client, "Else?")
+        assert not thinkback.why().recorded
+        assert b"".join(ANSWER) == ask(client, "And?")
+    with thinkback.http_client(log, transport=Provider(streams()), on_log_error="raise") as client:
+        ask(client)
+        lose(log)
+        with pytest.raises(StoreError, match="was deleted or replaced"):
+            ask(client, "Else?")
+
+
+def test_a_program_may_go_to_another_directory(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is of the directory in which the transport was made."""
+    monkeypatch.chdir(log.parent)
+    with thinkback.http_client(log.name, transport=Provider(streams())) as client:
+        ask(client)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        ask(client, "Else?")
+        assert thinkback.why().recorded
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("error", [NotFoundError("no such session"), IdTakenError("the id is taken")])
 def test_a_step_that_can_never_be_stored_fails_no_other_call(

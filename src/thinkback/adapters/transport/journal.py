@@ -49,13 +49,22 @@ _numbers = itertools.count(1)
 
 
 class _Open:
-    """An open log with what the transports on it share, in one process."""
+    """An open log with what the transports on it share, in one process; ``file`` is where it stands, if in one."""
 
-    def __init__(self, place: str, store: Store, durability: Durability, *, is_ours: bool) -> None:
+    def __init__(self, place: str, store: Store, durability: Durability, file: str, *, is_ours: bool) -> None:
         self.place, self.store, self.durability, self._is_ours = place, store, durability, is_ours
+        self._file, self._identity = file, _identity(file)
         self.histories = Histories()
         self.lock = threading.Lock()
         self.held: OrderedDict[bytes, tuple[float, AppendRequest]] = OrderedDict()
+
+    def check_there(self) -> None:
+        """Raise ``StoreError`` where the file has lost its name: what is written to it now ends with the process."""
+        if self._identity is not None and _identity(self._file) != self._identity:
+            raise StoreError(
+                f"the log {self.place} was deleted or replaced while it was open",
+                next_actions=("begin anew with another client",),
+            )
 
     def record(self, entry: AppendRequest) -> None:
         """Store ``entry``, on a branch of its own where another one was quicker."""
@@ -84,6 +93,15 @@ class _Open:
         finally:
             if self._is_ours:
                 self.store.close()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file stands at ``path``, if one does."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 _logs: OpenLogs[_Open] = OpenLogs()
@@ -143,6 +161,7 @@ class Journal:
             self._place = f"{path}#{next(_numbers)}"
             weakref.finalize(self, _dropped, self._place).atexit = False
         self._path = self._place if is_file else path
+        self._file = self._place if is_file else ""
         self.shown = path if is_file else "the log"
         self._durability, self._on_error = durability, on_error
         self._used: _Open | None = None
@@ -193,7 +212,11 @@ class Journal:
         """Store a step; ``False`` where that cannot be. Raises ``HeadMovedError``."""
         if self.rests:
             return False
-        return self._tried(lambda: self._log().store.recognition.record(entry) is not None, None) or False
+        return self._tried(lambda: self._recorded(self._log(), entry), None) or False
+
+    def _recorded(self, log: _Open, entry: AppendRequest) -> bool:
+        log.check_there()
+        return log.store.recognition.record(entry) is not None
 
     def hold(self, attempt: bytes, entry: AppendRequest) -> None:
         """Keep the step of an ``attempt`` that brought nothing: the program mostly sends the same again."""
@@ -256,7 +279,7 @@ class Journal:
         if self._given is not None:
             _refuse_parents(self._given)
         store = self._given.log if self._given is not None else open_store(self._path, self._durability)
-        return _Open(self.shown, store, self._durability, is_ours=self._given is None)
+        return _Open(self.shown, store, self._durability, self._file, is_ours=self._given is None)
 
     def _tried(self, work: Callable[[], T], instead: type[Exception] | None) -> T | None:
         """What ``work`` gives. Where the log is in trouble: ``instead`` is raised, or it is ``None``."""

@@ -84,7 +84,8 @@ def conversation(name: str) -> Iterator[None]:
 
     In this thread or task, and in those that copy its context. ``why`` inside is about requests made inside.
     """
-    if not name:
+    given: object = name
+    if not given or not isinstance(given, str):
         raise _nameless(name)
     with inside(name):
         yield

@@ -67,6 +67,9 @@ class _Options:
         durability: Durability,
         on_log_error: OnLogError,
     ) -> None:
+        _typed("endpoint", endpoint, str)
+        _typed("route", route, str)
+        _typed("settings", settings or {}, Mapping)
         journal = Journal(log, durability, on_log_error)
         book = journal.rulebook
         self.strict = strict
@@ -81,6 +84,7 @@ class _Options:
     def passage(self, request: httpx2.Request) -> Passage | None:
         """The way of ``request``; ``None`` where it passes as it is."""
         self.office.journal.check_open()
+        _check_request(request)
         api = self.apis.of(request.method, str(request.url))
         if isinstance(api, Unknown):
             if self.strict and api.unnamed:
@@ -100,6 +104,18 @@ class _Options:
 
     def _passes(self, why: str) -> None:
         telling.told(telling.listening(), telling.Why(False, why))
+
+
+def _typed(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is a {kind.__name__}, and {value!r} is none")
+
+
+def _check_request(request: object) -> None:
+    """Raise ``TypeError`` for a request of another library, which would not understand the response."""
+    if not isinstance(request, httpx2.Request):
+        made = type(request).__module__.partition(".")[0]
+        raise TypeError(f"the transport is for clients of httpx2, and this request is of {made}")
 
 
 def _place(route: str) -> tuple[str, str] | None:
