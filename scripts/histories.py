@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.coding_agents.agents import AGENTS
+from bench.coding_agents.agents import STORED
 from bench.coding_agents.cell import Where, play
 from bench.coding_agents.install import PLACE, installed
 from bench.coding_agents.model import agent_step
@@ -42,7 +42,16 @@ from thinkback.session.exchange.histories import Wanted, run
 from thinkback.stores import open_store
 from thinkback_referee import Referee
 
-PROGRAMS = ("claude-code", "claude-code-audited", "codex", "gemini-cli", "opencode", "pi", "pi-audited")
+PROGRAMS = (
+    "claude-code",
+    "claude-code-audited",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "opencode-audited",
+    "pi",
+    "pi-audited",
+)
 MADE = ROOT / "tests" / "formats" / "made"
 _LONGEST, _MOST, _LINE = 120, 12, 4_000
 """Characters of a text, items of a list, and characters of a line, that are kept."""
@@ -88,7 +97,7 @@ def made(name: str, write: bool) -> Counted:
     nothing = (0, 0)
     if found.missing:
         return Counted("", nothing, nothing, nothing, nothing, found.missing)
-    fronts = [front for front in _FRONTS if front in AGENTS[name].fronts]
+    fronts = [front for front in _FRONTS if front in STORED[name].fronts]
     place = next(place for place in DEMANDING.values() if front_of(place) == fronts[0])
     with tempfile.TemporaryDirectory(prefix="histories-") as folder, Referee(house=agent_step) as referee:
         here = Path(folder).resolve()
@@ -139,7 +148,10 @@ def followed(format: Format, home: Path, db: Path) -> Iterator[None]:
 
 
 def _told(format: Format, home: Path) -> Iterator[str]:
-    """What the program stored, as JSON lines; of a database its rows."""
+    """What the program stored, as JSON lines; of a database its rows, of documents all of them in one."""
+    documents = [path for path in sorted(home.rglob("*.json")) if path.parent.parent.name in format.documents]
+    if documents:
+        yield "".join(map(_document, documents))
     for path in sorted(home.rglob("*")):
         if not path.is_file() or not path.name.endswith(format.endings):
             continue
@@ -151,6 +163,11 @@ def _told(format: Format, home: Path) -> Iterator[str]:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             yield "".join(_rows(database, format.tables))
+
+
+def _document(path: Path) -> str:
+    row = {"table": path.parent.parent.name, "id": path.stem, "within": path.parent.name}
+    return json.dumps({**row, "data": json.loads(path.read_bytes())}, ensure_ascii=False) + "\n"
 
 
 def _rows(database: sqlite3.Connection, tables: tuple[str, ...]) -> Iterator[str]:

@@ -172,5 +172,7 @@ AGENTS: Mapping[str, Agent] = {
     "crewai": _CREWAI,
 }
 """By the name of what is installed: ``locks/NAME.json``, or ``requirements/agent-NAME.txt``."""
+STORED: Mapping[str, Agent] = {**AGENTS, "opencode-audited": _OPENCODE._replace(again_only=True)}
+"""The same with older versions of which nothing but the history is looked at: they store it in another way."""
 
 SHORT = ("codex", "claude-code")

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.coding_agents.agents import AGENTS, Agent, Front
+from bench.coding_agents.agents import STORED, Agent, Front
 from bench.coding_agents.install import Installed
 from bench.coding_agents.model import FILES, asks, ended
 from bench.coding_agents.process import Ran, Running, environment
@@ -81,8 +81,8 @@ def play(name: str, found: Installed, referee: Referee, place: Place, where: Whe
     known: list[str] = []
     made = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
     with made if kept is None else nullcontext(kept) as directory:
-        talk = Talk(AGENTS[name], found, referee, where, Path(directory).resolve())
-        for act in _acts(AGENTS[name], where):
+        talk = Talk(STORED[name], found, referee, where, Path(directory).resolve())
+        for act in _acts(STORED[name], where):
             try:
                 talk.run(act)
             except Wrong as wrong:

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.coding_agents.agents import AGENTS, NODE, Agent
+from bench.coding_agents.agents import NODE, STORED, Agent
 from bench.gateway_clients.process import ROOT
 
 PLACE = ROOT / ".agents"
@@ -35,7 +35,7 @@ class Installed(NamedTuple):
 
 def installed(name: str, seconds: float = _SECONDS) -> Installed:
     """The agent, installed if it was not; each of its packages in so many seconds."""
-    agent = AGENTS[name]
+    agent = STORED[name]
     place = PLACE / name
     try:
         if agent.is_python:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.coding_agents.account import Account, Ends, Marked, Sent, Stored, digest_of_step, stored
-from bench.coding_agents.agents import AGENTS, NODE
+from bench.coding_agents.agents import AGENTS, NODE, STORED
 from bench.coding_agents.cell import Cell
 from bench.coding_agents.install import LOCKS, Installed, version
 from bench.coding_agents.model import FILES, agent_step, asks, ended
@@ -73,7 +73,7 @@ def test_agents_find_nothing_of_whoever_runs_them(tmp_path: Path, monkeypatch: p
     assert (str(tmp_path), "1", False) == (found["HOME"], found["MORE"], "mine" in found.values())
 
 
-@pytest.mark.parametrize("name", [NODE, *(name for name, agent in AGENTS.items() if not agent.is_python)])
+@pytest.mark.parametrize("name", [NODE, *(name for name, agent in STORED.items() if not agent.is_python)])
 def test_locks_have_hashes_and_no_addresses(name: str) -> None:
     """Every package with its integrity, and nothing that says where it came from."""
     text = (LOCKS / f"{name}.json").read_text(encoding="utf-8")

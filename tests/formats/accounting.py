@@ -172,7 +172,9 @@ def _opencode(rows: list[Any]) -> Iterator[_Fact]:
             case "step-finish":
                 yield fact("usage", part["tokens"]["input"], part["tokens"]["output"])
             case "text" if not part.get("synthetic"):
-                yield fact("said" if roles[row["message_id"]] == "assistant" else "asked", part["text"])
+                yield fact(
+                    "said" if roles[row.get("message_id") or row["within"]] == "assistant" else "asked", part["text"]
+                )
 
 
 def _opaque(value: str | None) -> list[_Fact]:

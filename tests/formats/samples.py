@@ -37,6 +37,15 @@ def tables_of(lines: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def write_documents(folder: Path, rows: bytes) -> Path:
+    """A folder of the documents that are written as JSON lines."""
+    for row in map(json.loads, rows.splitlines()):
+        path = folder / "storage" / row["table"] / row["within"] / f"{row['id']}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(row["data"]), encoding="utf-8")
+    return folder
+
+
 def write_database(path: Path, rows: bytes) -> Path:
     """A database of rows that are written as JSON lines."""
     with closing(sqlite3.connect(path)) as database:
