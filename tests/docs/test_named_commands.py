@@ -27,6 +27,7 @@ FILLED: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "branch": {"NAME": ("new",), "X": ("new", "{hash}")},
     "branch NAME": {"NAME": ("new",), "X": ("{hash}",)},
+    "diff": {"OLD": ("main~1",), "NEW": ("main",)},
     "gateway keys": {"NAME": ("ada",)},
     "import": {"FILE": ("talk.jsonl",)},
     "keys set": {"NAME": ("deepseek",), "X": ("deepseek",)},

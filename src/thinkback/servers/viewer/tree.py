@@ -81,7 +81,7 @@ def differences(store: SessionStore, info: SessionInfo, old: str, new: str) -> D
     if max(len(before), len(after)) - common(before, after) > _MOST_DIFFERENT:
         raise ThinkbackError(
             f"{old} and {new} differ by more than {_MOST_DIFFERENT:,} commits",
-            next_actions=("`thinkback diff` compares them",),
+            next_actions=("`thinkback diff OLD NEW` compares any two",),
         )
     return diff(before, after)
 
