@@ -111,6 +111,20 @@ def test_damage_is_found_and_named(log: Path, commits: list[Commit], kind: str) 
     assert [problem for problem in problems if what in problem.what], problems
 
 
+@pytest.mark.parametrize("table", ["bases", "branches", "commits", "leases", "search_words", "sightings", "summaries"])
+def test_a_table_that_is_not_there_is_named(log: Path, commits: list[Commit], table: str) -> None:
+    """So is a log of a state between two formats, which has the number of a format and not its tables."""
+    store = open_store(log)
+    fill(store, "r", [asked_step("1", "hm", "So.", 1)])
+    with closing(sqlite3.connect(log, isolation_level=None)) as db:
+        db.execute("UPDATE migrations SET checksum = 'x' WHERE version = 5")
+        db.execute(f"DROP TABLE {table}")
+    problems = [problem.what for problem in store.fsck(lambda done, total, unit: None)]
+    store.close()
+    assert [what for what in problems if what.startswith("migration 5 is recorded as 0005_sessions x")]
+    assert [what for what in problems if table in what], problems
+
+
 def test_a_title_that_was_counted_earlier_is_no_damage(log: Path) -> None:
     """What a program wrote before the words of a person was one."""
     store = open_store(log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Problem
@@ -84,14 +85,17 @@ def fsck(db: Connection, schema: migrations.Schema, progress: Progress | None = 
     (version,) = db.execute("PRAGMA user_version").fetchone()
     promised = schema.of(version)
     yield from _guarded("migrations", (Problem("migrations", what) for what in migrations.check(db, promised)))
-    meter = Meter(progress, db.execute("SELECT count(*) FROM commits").fetchone()[0] if progress else 0, "commits")
+    total = 0
+    with suppress(sqlite3.Error):  # a table that is not there has been named
+        total = db.execute("SELECT count(*) FROM commits").fetchone()[0] if progress else 0
+    meter = Meter(progress, total, "commits")
     yield from _guarded("segments", _segment_problems(db, meter))
     yield from _guarded("branches", _ref_problems(db))
     yield from _guarded("steps", _step_problems(db))
     yield from _guarded("sightings", _sighting_problems(db))
-    yield from _guarded("search", (Problem(*row) for row in db.execute(_WORDS)))
+    yield from _guarded("search", _search_problems(db))
     if version == len(schema.names):
-        yield from _guarded("bases", basis_problems(db.execute(_BASES), dict(db.execute(_USES).fetchall())))
+        yield from _guarded("bases", _basis_problems(db))
     yield from _guarded("summaries", summary_problems(SqliteRows(db)))
     meter.end()
 
@@ -149,6 +153,15 @@ def _ref_problems(db: Connection) -> Iterator[Problem]:
 def _sighting_problems(db: Connection) -> Iterator[Problem]:
     for (digest,) in db.execute(_SIGHTINGS):
         yield Problem(f"sighting {digest.lower()}", "leads to no response")
+
+
+def _search_problems(db: Connection) -> Iterator[Problem]:
+    for row in db.execute(_WORDS):
+        yield Problem(*row)
+
+
+def _basis_problems(db: Connection) -> Iterator[Problem]:
+    yield from basis_problems(db.execute(_BASES), dict(db.execute(_USES).fetchall()))
 
 
 def _step_problems(db: Connection) -> Iterator[Problem]:
