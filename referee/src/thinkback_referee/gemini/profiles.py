@@ -179,6 +179,8 @@ _ROWS = (
     _levelled("gemini-3-pro", "LOW", "MEDIUM", "HIGH", budgets=_TOLERATED, served="gemini-3-pro-preview"),
     _levelled("gemini-3-pro-preview", "LOW", "MEDIUM", "HIGH", budgets=_TOLERATED),
     _levelled("gemini-3.1-pro-preview", "LOW", "MEDIUM", "HIGH", budgets=_TOLERATED),
+    # prefers the tools it is offered to a shell; Gemini CLI's subagents ask for it
+    _levelled("gemini-3.1-pro-preview-customtools", "LOW", "MEDIUM", "HIGH", budgets=_TOLERATED),
     _levelled("gemini-3-flash-preview", *LEVELS[:4], budgets=_TOLERATED),
     _levelled("gemini-3.1-flash-lite", *LEVELS[:4], budgets=_TOLERATED),
     _levelled("gemini-3.5-flash", *LEVELS),
