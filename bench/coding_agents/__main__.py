@@ -36,7 +36,7 @@ from thinkback_referee import Referee
 
 PAGE = ROOT / "docs" / "agent-runs.md"
 _RESULTS = PLACE / "results.json"
-_LANES = 2
+_LANES = 3
 # Gemini CLI asks for a newer model where it knows that a name is retired (docs/coding-agents.md).
 _MORE = '\n[models."gemini-*"]\ntargets = [{ upstream = "gemini", model = "gemini-*" }]\n'
 _SHORT_PLACES = ("Anthropic 5.5", "DeepSeek chat")
@@ -136,14 +136,13 @@ def _lane(name: str, found: Installed, results: Results, chosen: argparse.Namesp
 
 
 def _cases(agent: Agent, chosen: argparse.Namespace) -> Iterator[tuple[Place, bool]]:
-    for place in DEMANDING.values():
-        if chosen.short and place.name not in _SHORT_PLACES:
-            continue
-        if chosen.places in place.name:
-            if front_of(place) in agent.fronts and chosen.way != "through":
-                yield place, False
-            if chosen.way != "alone":
-                yield place, True
+    """What the gateway answers for is first, should the time not be enough for all."""
+    names = _SHORT_PLACES if chosen.short else tuple(DEMANDING)
+    places = [DEMANDING[name] for name in names if chosen.places in name]
+    if chosen.way != "alone":
+        yield from ((place, True) for place in places)
+    if chosen.way != "through":
+        yield from ((place, False) for place in places if front_of(place) in agent.fronts)
 
 
 def _alone(referee: Referee, place: Place) -> Where:

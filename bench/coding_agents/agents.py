@@ -38,6 +38,7 @@ class Agent(NamedTuple):
     compact: tuple[str, ...] = ()
     kind: str = ""
     tools: bool = True
+    """Whether it calls tools; what the model of one that does not still knows is not judged."""
     fronts: Mapping[str, Front] = {}
     environment: Mapping[str, str] = {}
     again_only: bool = False
@@ -125,7 +126,7 @@ _GEMINI_CLI = Agent(
 _QWEN = Agent(
     connect="qwen-code",
     package="@qwen-code/qwen-code",
-    program=("node_modules", "@qwen-code", "qwen-code", "cli.js"),
+    program=("node_modules", "@qwen-code", "qwen-code", "cli-entry.js"),
     first=("{program}", "--yolo", "-p", "{prompt}"),
     again=("{program}", "--yolo", "-c", "-p", "{prompt}"),
     compact=("{program}", "--yolo", "-c", "-p", "/compress"),
@@ -141,7 +142,8 @@ _AIDER = Agent(
     again=("{program}", *_AIDER_FLAGS, "--restore-chat-history", "--message", "{prompt}"),
     tools=False,
     fronts={"openai-chat": Front()},
-    notes="calls no tools",
+    # answers of earlier runs come back as words of its own, with their thinking among them, after answers it made up
+    notes="calls no tools, and gives earlier thinking back as text: what its model knows is not judged",
 )
 _CREWAI = Agent(
     connect="crewai",
@@ -167,7 +169,10 @@ AGENTS: Mapping[str, Agent] = {
     ),
     "gemini-cli": _GEMINI_CLI,
     "qwen-code": _QWEN,
-    "qwen-code-audited": _QWEN._replace(again_only=True),
+    "qwen-code-audited": _QWEN._replace(
+        program=("node_modules", "@qwen-code", "qwen-code", "cli.js"),
+        again_only=True,
+    ),
     "aider": _AIDER,
     "crewai": _CREWAI,
 }
