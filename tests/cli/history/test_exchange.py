@@ -146,4 +146,10 @@ def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> N
     assert (
         "no histories of pi" in inside(*regional, "--base-url", "https://bedrock-runtime.eu-west-1.amazonaws.com").err
     )
+    for url in ("https://a.example", "http://bedrock-runtime.eu-west-1.amazonaws.com"):
+        assert f"{url} is no host of bedrock" in inside(*regional, "--base-url", url).err
+    fixed = inside("import", "--program", "pi", "--same-account", "anthropic", "--base-url", "https://a.example").err
+    assert "anthropic has an address of its own" in fixed
+    nowhere = inside("import", "--program", "pi", "--same-account", "bedrock-claude", "--base-url", "https://a.example")
+    assert "in a rule file" in nowhere.err
     assert "goes with --same-account" in inside("import", "--program", "pi", "--base-url", "https://a.example").err

@@ -8,13 +8,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import tomlkit
 
 import thinkback
 from tests.conformance.moves import KEY, PLACES, TOOLS, Place, answered
 from tests.observe.keeping import Kept, console, otlp
 from tests.observe.keeping import spans_here as spans_here
 from thinkback.drive.http import HttpResponse, Httpx2Transport, Timeouts
+from thinkback.rules import load_rulebook
 from thinkback.session.exchange.histories import Wanted, run, vouched
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -98,12 +101,14 @@ def test_a_trace_of_a_transport_is_replayed(left_out: str, tmp_path: Path, refer
     for line in lines:
         line["attributes"] = {name: it for name, it in line["attributes"].items() if not name.startswith(left_out)}
     (tmp_path / "spans").write_text("\n".join(map(json.dumps, lines)))
-    place: Any = {"endpoint": "anthropic", "model": "claude-opus-5-5", "base_url": base, "api_key": KEY}
-    with thinkback.open(log) as store:
+    own = {**msgspec.to_builtins(load_rulebook().endpoint("anthropic")), "base_url": base, "source": "a test"}
+    rules = {"here.toml": tomlkit.dumps({"endpoint": [own]})}
+    place: Any = {"endpoint": "anthropic", "model": "claude-opus-5-5", "api_key": KEY}
+    with thinkback.open(log, rules=rules) as store:
         (info,) = store.sessions()
         expected = bytes(store.session(info.name, **place).wire.plan("Go on.")).decode()
-    with thinkback.open(":memory:") as store:
-        there = vouched(store, "anthropic", base)
+    with thinkback.open(":memory:", rules=rules) as store:
+        there = vouched(store, "anthropic")
         (took,), gaps = run(store.log, Wanted("otlp", str(tmp_path / "spans"), vouched=there))
         assert ([], expected) == (gaps, bytes(store.session(took.name, **place).wire.plan("Go on.")).decode())
     assert 2 == expected.count('"signature"')

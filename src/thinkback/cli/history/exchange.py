@@ -184,7 +184,10 @@ def tell_left_out(done: Exported, form: str) -> None:
     help="Confirm that the sessions come from your account at ENDPOINT, so that opaque values may be sent back there.",
 )
 @click.option(
-    "--base-url", metavar="URL", default="", help="Base URL of that ENDPOINT, where it has an address for each region."
+    "--base-url",
+    metavar="URL",
+    default="",
+    help="Base URL of that ENDPOINT, if it has one for each region or customer; one of the hosts known for it.",
 )
 @db_option
 @json_option

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thinkback.drive.clock import now
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError
 from thinkback.formats.history import Format, History, Left, Notes, key_of, placed
 from thinkback.formats.registry import MODULES, program
 from thinkback.log.agents import project_of
@@ -27,6 +27,8 @@ from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Arrival, BranchInf
 from thinkback.log.seal import seal
 from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Content, Draft, Erased, Head, Priority, Response, Step, Usage
+from thinkback.model.rule import Endpoint
+from thinkback.rules.urls import host_matches, normalise_url, split_address
 from thinkback.session.exchange.history_files import below, head_of, source_of
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import FILE, Memory, recall
@@ -88,13 +90,29 @@ class Gap(msgspec.Struct, frozen=True):
 def vouched(store: SessionStore, endpoint: str, base_url: str = "") -> blocks.Origin:
     """The place and account that a person vouches for: those that our data and this machine have for ``endpoint``.
 
-    ``base_url`` replaces the endpoint's address. Raises ``NotFoundError`` for an endpoint that is not known, or that
-    has no fixed address and is given none.
+    ``base_url`` says which of the hosts that our data has for it, where it has no fixed address. Raises
+    ``NotFoundError`` for an endpoint that is not known, or whose address nobody says, and ``SettingError`` for a
+    ``base_url`` that is none of its hosts.
     """
     from thinkback.session.endpoint_config import EndpointConfig
 
+    if base_url:
+        _refuse_other_hosts(store.rulebook.endpoint(endpoint), normalise_url(base_url))
     target = EndpointConfig("*", endpoint, base_url).target(store.rulebook)
     return blocks.Origin(target.endpoint.dialect, target.base_url, "", "", target.account, target.account_known)
+
+
+def _refuse_other_hosts(endpoint: Endpoint, url: str) -> None:
+    """Raise ``SettingError`` for an address that our data does not have for ``endpoint``."""
+    if endpoint.base_url:
+        why, action = f"{endpoint.id} has an address of its own", "leave it out"
+    elif url.startswith("https://") and any(host_matches(each, *split_address(url)) for each in endpoint.hosts):
+        return
+    else:
+        known = ", ".join(f"https://{pattern}" for pattern in endpoint.hosts)
+        why = f"{url} is no host of {endpoint.id}"
+        action = f"give one of {known}" if known else "describe the endpoint with its address in a rule file"
+    raise SettingError(f"base URL: {why}", details={"endpoint": endpoint.id, "value": url}, next_actions=(action,))
 
 
 class Histories:
