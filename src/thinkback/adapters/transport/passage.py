@@ -468,7 +468,8 @@ class Passage:
             raise
         if data is not None and (data is not piece or self._waiting):
             self._received(piece)
-            self._passed(data)
+            if data:  # an event of many pieces is put together once, at its end
+                self._passed(data)
         return data
 
     # -- the log ---------------------------------------------------------------------------------------------------
