@@ -73,6 +73,7 @@ def test_opaque_values_of_reasoning_are_kept() -> None:
     [
         {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "So."}]}]},
         {"prompt": "Hi", "completion": "So.", "reasoning": "Why."},
+        {"history": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "So."}]}]},
         {"prompt": [HI], "completion": [{"role": "assistant", "content": "So."}]},
         {
             "body": {"messages": [HI]},

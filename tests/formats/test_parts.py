@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from thinkback.formats import parts
-from thinkback.formats.history import placed
+from thinkback.formats.history import Left, Notes, placed
+from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Usage
 
@@ -77,3 +78,26 @@ def test_usage_names_the_program_where_it_counts() -> None:
     draft = Draft("provider_usage", Usage(10, 5), "r")
     assert Usage(10, 5, program="codex") == placed(draft, "codex").value
     assert draft == placed(draft, "codex", counts=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (b'{"type": "user", "message": "caf\xe9"}', "caf\ufffd"),
+        (b'{"type": "user", "score": NaN, "message": "a", "more": [-Infinity, 1e999, 1.5]}', "a"),
+    ],
+)
+def test_a_line_that_is_not_quite_json_is_read(line: bytes, text: str) -> None:
+    """With bytes that are no text, as other encodings have them, or numbers that are none; and that is said."""
+    notes = Notes()
+    (found,) = parts.records([line + b"\n", b'{"deep": NaN, "in": ' + b"[" * 70 + b"]" * 70 + b"}\n"], notes)
+    assert (1, text) == (found[0], found[1]["message"])
+    assert "Infinity" not in str(canonical.source(found[1]))
+    assert (Left("a line that is not quite JSON", 1, 1), Left("a damaged line", 1, 2)) == notes.left()
+    (same,) = parts.documents([b"[" + line + b"]"], Notes())
+    assert text == same["message"]
+
+
+def test_what_is_no_json_at_all_is_nothing() -> None:
+    """Whatever it begins with."""
+    assert [None, None, None] == [parts.nearly(data) for data in (b"\xff", "{NaN", b"[" * 100_000)]

@@ -254,7 +254,11 @@ def _is_own(head: bytes) -> bool:
     first = next(documents([head.lstrip()[:_HEAD]], Notes()), {}) or (first_records(head) or [{}])[0]
     if first.keys() & {"sessionId", "uuid", "mapping", "payload"}:
         return False
-    return bool(messages_of(first, Notes())) or ("role" in first and "content" in first) or "from" in first
+    return (
+        bool(messages_of(first, Notes()))
+        or ("role" in first and bool(first.keys() & {"content", "parts"}))
+        or "from" in first
+    )
 
 
 FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"))

@@ -18,7 +18,7 @@ FIELDS = (
     *("reasoning_trace", "reasoning_summary", "chain_of_thought", "cot", "rationale"),
 )
 """What reasoning is called beside a text."""
-_LISTS = ("messages", "conversations", "conversation", "contents", "dialogue", "chat", "input")
+_LISTS = ("messages", "conversations", "conversation", "contents", "dialogue", "chat", "history", "input")
 _PAIRS = (
     *(("prompt", "completion"), ("prompt", "response"), ("prompt", "chosen"), ("instruction", "output")),
     *(("question", "answer"), ("query", "response"), ("problem", "solution"), ("input", "output")),

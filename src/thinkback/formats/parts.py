@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -43,6 +44,8 @@ def records(lines: Iterable[bytes], notes: Notes, *, once: bool = False) -> Iter
     seen: set[int] = set()
     for number, line in _whole(lines, notes):
         value = value_of(line)
+        if value is None and isinstance(value := nearly(line), dict):
+            notes.add("a line that is not quite JSON", number)
         if not isinstance(value, dict):
             notes.add("a damaged line", number)
         elif once and hash(line) in seen and "timestamp" in value:
@@ -80,6 +83,23 @@ def value_of(data: bytes | str) -> Any:
         return None
     opened = data.count("[") + data.count("{") if isinstance(data, str) else data.count(b"[") + data.count(b"{")
     return value if opened <= _DEEPEST or not _is_deep(value) else None
+
+
+def nearly(data: bytes | str) -> Any:
+    """The value of what would be JSON without bytes that are no UTF-8, which become a mark, and numbers that are none
+    (``NaN``), which become ``None``; ``None`` for anything else.
+    """
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    try:
+        value = json.loads(text, parse_float=_finite, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_deep(value) else value
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _is_deep(value: Any) -> bool:
@@ -151,7 +171,8 @@ class _Pieces:
                     break
             else:
                 data, self._at = self._text[self._at : end], end
-                return value_of(data)
+                value = value_of(data)
+                return nearly(data) if value is None else value
         self._pass_by()
         return None
 
