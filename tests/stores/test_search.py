@@ -28,6 +28,7 @@ from thinkback.model.commits import (
     Content,
     Draft,
     Erased,
+    Head,
     Message,
     Priority,
     Response,
@@ -237,6 +238,20 @@ def test_names_with_any_sign_are_told_apart(store: Store) -> None:
         (hit,) = store.search.find(Query(kinds=("reasoning",), model=name, tool=name))
         assert (name, name) == (hit.model, hit.tool)
     assert [] == found(store, model="a-b")
+
+
+def test_what_sessions_stored_is_found_by_ids_of_any_sign(store: Store) -> None:
+    """Of the sessions that are asked for, what is left of deleted ones that stands in them included; of no other."""
+    ids = ["a/b", "a\\0b", "a\\b", "'a", "模型"]
+    for id in ids:
+        filled(store, id, [said("blue")])
+    (root,) = filled(store, "root", [said("blue")])
+    store.create_session("fork", "fork", 9, Origin("root", at=Head(root.hash, 0)))
+    store.care.delete_session("root")
+    for owner in (*ids, "fork"):
+        assert [owner] == [hit.session for hit in store.search.find(Query("blue", owners=(owner,)))]
+    assert {*ids, "fork"} == {hit.session for hit in store.search.find(Query("blue", owners=(*ids, "root", "fork")))}
+    assert [] == store.search.find(Query("blue", owners=("root", "gone")))
 
 
 def test_a_priority_is_what_was_said_last(store: Store) -> None:

@@ -59,10 +59,14 @@ WITH RECURSIVE reached (segment, position) AS (
 )
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
-# The segments of those who own what is in them.
+# The segments of those who own what is in them: by their ids, and of deleted sessions by whose these are now.
 _OWNED = f"""
-SELECT g.segment FROM segments AS g JOIN sessions AS s ON s.session = g.session
-WHERE {OWNER} IN (SELECT value FROM json_each(?))
+WITH asked (id) AS (SELECT value FROM json_each(?))
+SELECT g.segment FROM sessions AS s JOIN segments AS g ON g.session = s.session
+WHERE s.id IN asked AND s.name IS NOT NULL
+UNION ALL
+SELECT g.segment FROM sessions AS s JOIN segments AS g ON g.session = s.session
+WHERE s.name IS NULL AND {OWNER} IN asked
 """
 
 
@@ -188,11 +192,14 @@ def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, i
     segments: Iterable[int] | None = reached
     conditions = [(text, value) for text, value in _conditions(query) if value is not None]
     if query.owners is not None:
-        owned = {segment for (segment,) in db.execute(_OWNED, (canonical.encode(query.owners).decode(),))}
-        segments = owned if reached is None else owned & {*reached}
-        if len(segments) > MOST_LABELS:
-            conditions.append(("c.segment IN (SELECT value FROM json_each(?))", json.dumps(sorted(segments))))
-            segments = None
+        owners = canonical.encode(query.owners).decode()
+        owned: set[int] | None = None
+        if len(query.owners) <= MOST_LABELS:
+            owned = {segment for (segment,) in db.execute(_OWNED, (owners,))}
+        if owned is None or len(owned) > MOST_LABELS:
+            conditions.append((f"c.segment IN ({_OWNED})", owners))
+        else:
+            segments = owned if reached is None else owned & {*reached}
     match, bounds = match_expression(query, wanted, kinds, segments, labels if is_few else None), _bounds(db, query)
     if match is None or bounds is None:
         return

@@ -22,7 +22,7 @@ from thinkback.stores.postgres.connections import Connection
 from thinkback.stores.postgres.index import Indexed
 from thinkback.stores.postgres.log import Log
 from thinkback.stores.postgres.rows import OWNER, PostgresRows
-from thinkback.stores.postgres.text import COLUMNS, SHORT, commits_of, given, raw
+from thinkback.stores.postgres.text import COLUMNS, SHORT, commits_of, given, raw, stored
 
 _NEXT = """
 SELECT stored, family, segment, position, commits FROM thinkback.unsearched WHERE tenant = %s
@@ -55,12 +55,13 @@ WITH RECURSIVE reached (segment, position) AS (
 )
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
-# What those own who are asked for.
+# What those own who are asked for: found by their ids, and once for a query, not for each entry.
 _OWNED = f"""
 AND (family, segment) IN (
-    SELECT g.family, g.segment FROM thinkback.segments AS g
-    JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
-    WHERE g.tenant = entries.tenant AND {OWNER} = ANY(%s)
+    SELECT g.family, g.segment FROM thinkback.keys AS k
+    JOIN thinkback.sessions AS s ON s.tenant = k.tenant AND s.family = k.family
+    JOIN thinkback.segments AS g ON g.tenant = s.tenant AND g.family = s.family AND g.session = s.session
+    WHERE k.tenant = %s AND NOT k.is_name AND k.key = ANY(%s) AND {OWNER} = k.key
 )
 """
 _FIND = f"""
@@ -260,15 +261,16 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         ("AND time < %s", query.until),
         ("AND tokens >= %s", query.min_tokens),
         ("AND tokens <= %s", query.max_tokens),
-        (_OWNED, None if query.owners is None else [*query.owners]),
     ]
-    given_ones = [(sql, value) for sql, value in conditions if value is not None]
+    given_ones = [(sql, [value]) for sql, value in conditions if value is not None]
+    if query.owners is not None:
+        given_ones.append((_OWNED, [of[0], [*map(stored, query.owners)]]))
     asked = index.question(of, query, wanted)
     before, size = query.before, max(0, query.limit)
     while size:
-        bounds = given_ones if before is None else [*given_ones, ("AND arrival < %s", before)]
+        bounds = given_ones if before is None else [*given_ones, ("AND arrival < %s", [before])]
         sql = _FIND.format(" ".join(text for text, _ in bounds))
-        values = (f"'{index.ANY}'", of[0], asked, *(value for _, value in bounds), size)
+        values = (f"'{index.ANY}'", of[0], asked, *(value for _, values in bounds for value in values), size)
         # Never prepared: which index is the better one depends on how often these words are said.
         rows = db.execute(sql, values, binary=True, prepare=False).fetchall()
         for row in rows:
