@@ -98,7 +98,7 @@ def test_each_change_is_told_and_then_a_commit(store: SessionStore, client: Test
     answer, question = way_to(store, "assistant"), way_to(store, "user")
     before = store.commits("sky")
     page = told(client, answer, act="edit", text="It bends.")
-    assert "1 opaque value will not go back" in page
+    assert "1 opaque value is voided and goes back in no later request" in page
     assert "Ada" in told(client, question, act="redact", pattern="Ada")
     assert before == store.commits("sky")
 
