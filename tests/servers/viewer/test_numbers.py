@@ -108,22 +108,24 @@ def test_a_page_says_how_much_of_the_log_is_in_it(store: SessionStore) -> None:
     assert "3 of 20 sessions are counted so far" in Page(written.decode()).text
 
 
-def test_a_session_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["", "AND position = 0"], ids=["all", "its first commit"])
+def test_a_session_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, where: str) -> None:
     """The others are counted, its row in the list says so, and a log that does not answer is told apart."""
     path = tmp_path / "log.db"
     with thinkback.open(path, rules={}, settings={}) as store:
         for name in ("sky", "sea"):
             asked(store, name)
             answered(store, name, Text("Yes."))
+            answered(store, name, Text("Yes, still."))
     of = "SELECT segment FROM segments JOIN sessions USING (session) WHERE name = 'sea'"
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute(f"UPDATE commits SET payload = x'00112233' WHERE segment IN ({of})")
+        db.execute(f"UPDATE commits SET payload = x'00112233' WHERE segment IN ({of}) {where}")
     with thinkback.open(path, rules={}, settings={}) as store:
         found = report(store)
         client = TestClient(application(store), base_url="http://127.0.0.1:8000")
         numbers, listed = (Page(client.get(way).text) for way in ("/numbers?days=0", "/"))
 
-    assert (1, 1, 2, ["id-of-sea"]) == (found.total.responses, found.read, found.sessions, found.unread)
+    assert (2, 1, 2, ["id-of-sea"]) == (found.total.responses, found.read, found.sessions, found.unread)
     assert "Not counted, because the log cannot be read there: Why?." in numbers.text
     assert ("so far" in numbers.text, "/session/id-of-sea" in numbers.links) == (False, True)
     assert "damaged" in listed.text

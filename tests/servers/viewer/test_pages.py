@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,9 @@ from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.conversation import Entry
 from thinkback.servers.viewer.lines import Lines
 from thinkback.servers.viewer.numbers import Figures
-from thinkback.servers.viewer.sessions import Listing
+from thinkback.servers.viewer.sessions import Listing, Wanted, facets_of, narrowed, saying
 from thinkback.servers.viewer.timeline import timeline_of
+from thinkback.session.places import day_of
 from thinkback.session.store import SessionStore
 from thinkback.stores import sqlite_file
 
@@ -119,11 +122,65 @@ def test_a_list_is_read_once_in_some_seconds(store: SessionStore) -> None:
     """However often a page is asked for; then anew."""
     now = [0.0]
     listing = Listing(store, lambda: now[0])
-    assert 0 == listing.page().total
+    assert 0 == len(listing.every())
     asked(store, "sky")
-    assert 0 == listing.page().total
+    assert 0 == len(listing.every())
     now[0] = 10.0
-    assert 1 == listing.page().total
+    assert 1 == len(listing.every())
+
+
+def test_a_list_that_takes_long_rests_for_longer(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many times what reading it took; what is changed by way of the viewer is there at the next look."""
+    monkeypatch.setattr(sessions, "_REST", 1e9)
+    now = [0.0]
+    listing = Listing(store, lambda: now[0])
+    assert 0 == len(listing.every())
+    asked(store, "sky")
+    now[0] = 10.0
+    assert 0 == len(listing.every())
+    listing.forget()
+    assert 1 == len(listing.every())
+
+
+def test_sessions_are_narrowed_as_if_each_were_looked_at_alone(store: SessionStore) -> None:
+    """By any values, words and sessions that said them: the same ones in the same order, with the same facets."""
+    names = ("", "codex", "pi", "thinkback")
+    for number in range(48):
+        store.log.create_session(f"s{number}", f"name-{number}", number % 5 * 86_400_000_000)
+        store.log.describe(f"s{number}", About(names[number % 4], ("", "sea", "sky")[number % 3]))
+        if number % 2:
+            asked(store, f"name-{number}", ("Why?", "Why is the sky blue?")[number % 3 == 0])
+            answered(store, f"name-{number}", Text("So."))
+    every = Listing(store).every()
+    assert 48 == len(every)
+
+    for program, model, project, day, text, said in product(
+        ("", "codex", "thinkback", "none"),
+        ("", "reasoner"),
+        ("", "sky"),
+        ("", "1970-01-03", "1970-1-3"),
+        ("", "NAME-1", "why sky", "zebra"),
+        ((), ("s1", "s7", "gone")),
+    ):
+        wanted = Wanted(text, program, model, project, day)
+        alone = [
+            one
+            for one in every
+            if program in ("", one.place.program)
+            and project in ("", one.place.project)
+            and (not model or (one.summary is not None and model in one.summary.tally.models))
+            and day in ("", day_of(one.info.updated))
+            and (one.info.id in said or all(word in one.words for word in text.lower().split()))
+        ]
+        found = saying(narrowed(every, wanted), text, said)
+        facets = facets_of(found)
+        assert alone == [*found]
+        assert sorted(facets["day"], reverse=True) == facets["day"]
+        assert Counter(day_of(one.info.updated) for one in alone) == dict(facets["day"])
+        for name, of in (("program", lambda one: one.place.program), ("project", lambda one: one.place.project)):
+            counted = Counter(of(one) for one in alone if of(one))
+            assert counted == dict(facets[name])
+            assert counted.most_common() == facets[name]
 
 
 def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(
@@ -307,13 +364,13 @@ def test_nobody_waits_for_a_list_that_takes_long(store: SessionStore, monkeypatc
     monkeypatch.setattr(sessions, "_LONG", 0.0)
     now = [0.0]
     listing = Listing(store, lambda: now[0])
-    assert 0 == listing.page().total
+    assert 0 == len(listing.every())
     asked(store, "sky")
     now[0] = 10.0
-    assert 0 == listing.page().total
+    assert 0 == len(listing.every())
     assert listing.reading is not None
     listing.reading.join()
-    assert 1 == listing.page().total
+    assert 1 == len(listing.every())
 
 
 def test_search_finds_thoughts_and_marks_the_words(store: SessionStore, client: TestClient) -> None:

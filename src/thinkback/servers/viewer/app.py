@@ -32,7 +32,7 @@ from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
 from thinkback.servers.viewer.numbers import DAYS, Figures
 from thinkback.servers.viewer.pages import STATIC, page
 from thinkback.servers.viewer.replay import Column
-from thinkback.servers.viewer.sessions import Listing, Wanted
+from thinkback.servers.viewer.sessions import Listing, Wanted, narrowed, saying
 from thinkback.servers.viewer.timeline import NONE as NO_TIME
 from thinkback.servers.viewer.timeline import Timeline, timeline_of
 from thinkback.servers.viewer.tree import LANE, WIDTH, differences, lanes_of
@@ -167,12 +167,26 @@ def sessions(viewer: Viewer, request: Request) -> Response:
     """The list of sessions: all, or those that are wanted, with the places where the words were said and thought."""
     given = {name: request.query_params.get(name, "").strip() for name in ("q", *Wanted._fields[1:])}
     wanted = Wanted(*given.values())
-    partly, found = _said(viewer, wanted, bool(request.query_params.get("part")))
-    listed = viewer.listing.page(wanted, _number(request, "page", 1), found)
-    name = "list.html" if request.query_params.get("part") else "sessions.html"
+    is_typed = bool(request.query_params.get("part"))
+    every = viewer.listing.every()
+    within = narrowed(every, wanted)
+    owners = tuple(one.info.id for one in within) if within is not every else None
+    partly, said = _said(viewer, wanted.text, owners, is_typed)
+    found = saying(within, wanted.text, said)
+    listed = viewer.listing.page(found, _number(request, "page", 1))
     words = _words(wanted.text)
+    ids = [row.info.id for row in listed.rows]
     return viewer.html(
-        name, wanted=wanted, listed=listed, found=found, words=words, partly=partly, link=_linked(**given), most=_HITS
+        "list.html" if is_typed else "sessions.html",
+        wanted=wanted,
+        listed=listed,
+        total=len(every),
+        facets={} if is_typed else viewer.listing.facets(found),
+        said={id: [Found(hit, text.highlighted(hit.excerpt, words)) for hit in said.get(id, ())] for id in ids},
+        words=words,
+        partly=partly,
+        link=_linked(**given),
+        most=_HITS,
     )
 
 
@@ -181,23 +195,20 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\s\"]+", text)[:8]
 
 
-def _said(viewer: Viewer, wanted: Wanted, is_typed: bool) -> tuple[bool, dict[str, list[Found]]]:
+def _said(
+    viewer: Viewer, asked: str, owners: tuple[str, ...] | None, is_typed: bool
+) -> tuple[bool, dict[str, list[Hit]]]:
     """Whether the index lags behind, and the places of the words by session, the newest; while somebody types, in what
     is in the index.
     """
-    if not re.search(r"\w", wanted.text):
+    if not re.search(r"\w", asked):
         return False, {}
     partly = _fill(viewer, _TYPING if is_typed else _FILLING)
-    owners = viewer.listing.of(wanted) if any(wanted[1:]) else None
-    hits = viewer.store.log.search.find(
-        Query(wanted.text, limit=_SAID, owners=tuple(owners) if owners is not None else None, prefix=True)
-    )
-    found: dict[str, list[Found]] = {}
-    words = _words(wanted.text)
-    for hit in hits:
+    found: dict[str, list[Hit]] = {}
+    for hit in viewer.store.log.search.find(Query(asked, limit=_SAID, owners=owners, prefix=True)):
         places = found.setdefault(hit.session, [])
         if len(places) < _SHOWN:
-            places.append(Found(hit, text.highlighted(hit.excerpt, words)))
+            places.append(hit)
     return partly, found
 
 

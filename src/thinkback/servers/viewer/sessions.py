@@ -6,11 +6,13 @@ not show nothing more than their summaries. Must not: know HTML.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from sys import intern
 from threading import Lock, Thread
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from thinkback.drive.clock import now
 from thinkback.errors import CorruptLogError, ThinkbackError
@@ -24,6 +26,9 @@ from thinkback.session.usage import own_steps
 
 PAGE = 50
 _FRESH = 3.0
+"""Seconds for which a list that was read is shown as it is."""
+_REST = 10
+"""The same, in times of what reading it took: a large log that grows is not read all the time."""
 _LONG = 0.25
 """Seconds of reading that nobody should wait for."""
 _MOST_COUNTED = 5_000
@@ -60,44 +65,44 @@ class Wanted(NamedTuple):
     day: str = ""
 
 
-EVERY = Wanted()
+Facets: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
+"""Values by which a list can be narrowed, with how many of its sessions each has."""
 
 
 class Listed(NamedTuple):
-    """A page of the list: ``rows`` of the ``found`` ones among ``total``; ``number`` counts from 1 to ``last``.
-
-    ``facets`` are the values by which it can be narrowed, with how many of the found sessions each has.
-    """
+    """A page of a list: ``rows`` of the ``found`` sessions; ``number`` counts from 1 to ``last``."""
 
     rows: Sequence[SessionRow]
     found: int
-    total: int
     number: int
     last: int
-    facets: Mapping[str, Sequence[tuple[str, int]]] = {}
 
 
-class _Known(NamedTuple):
-    """A session with its summary, where it is from, and the words it is found by."""
+class Known(NamedTuple):
+    """A session with its summary and where it is from, what lists are narrowed by, and the words it is found by."""
 
     info: SessionInfo
     summary: Summary | None
     place: Place
+    program: str
+    project: str
+    models: tuple[str, ...]
+    day: int
     words: str
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        return self.summary.tally.models if self.summary is not None else ()
 
-    def is_of(self, wanted: Wanted) -> bool:
-        """Whether it is of all that is wanted but for the words."""
-        _, program, model, project, day = wanted
-        return (
-            program in ("", self.place.program)
-            and project in ("", self.place.project)
-            and (model == "" or model in self.models)
-            and (day == "" or day == day_of(self.info.updated))
-        )
+class _Cost(NamedTuple):
+    """What a session cost, if known; whether something of it cannot be read, where all of it was looked at."""
+
+    usd: float | None = None
+    is_damaged: bool = False
+
+
+class _Every(NamedTuple):
+    """All sessions as they were read at one moment: last used first, and by their ids."""
+
+    sessions: Sequence[Known] = ()
+    by_id: Mapping[str, Known] = {}
 
 
 class Listing:
@@ -107,113 +112,114 @@ class Listing:
         self._store = store
         self._clock = clock
         self._lock = Lock()
-        self._at = -_FRESH
+        self._due = -math.inf
         self._took: float | None = None
         self.reading: Thread | None = None
-        self._all: Mapping[str, _Known] = {}
-        self._facets: Mapping[str, Sequence[tuple[str, int]]] | None = None
-        self._costs: OrderedDict[tuple[str, int], float | None] = OrderedDict()
+        self._every = _Every()
+        self._facets: tuple[Sequence[Known], Facets] | None = None
+        self._costs: OrderedDict[tuple[str, int], _Cost] = OrderedDict()
 
     def forget(self) -> None:
         """Read the list anew at the next look: something was changed by way of the viewer."""
-        self._at = -_FRESH
+        self._due = -math.inf
 
-    def page(self, wanted: Wanted = EVERY, number: int = 1, said: Container[str] = ()) -> Listed:
-        """A page of the sessions whose title, name, program, project or model have all words that are wanted, and of
-        those that ``said`` them (by id); last used first.
-        """
-        every = self._read()
-        words = wanted.text.lower().split()
-        if any(wanted):
-            found = [
-                one
-                for one in every.values()
-                if one.is_of(wanted) and (one.info.id in said or all(word in one.words for word in words))
-            ]
-            facets = _facets(found)
-        else:
-            found, facets = [*every.values()], self._facets or _facets(every.values())
-            self._facets = facets
+    def every(self) -> Sequence[Known]:
+        """All sessions, last used first."""
+        return self._read().sessions
+
+    def page(self, found: Sequence[Known], number: int = 1) -> Listed:
+        """A page of those that were found."""
         last = max(1, -(-len(found) // PAGE))
         number = min(max(number, 1), last)
         room = [_MOST_COUNTED]
         rows = [self._row(one, room) for one in found[(number - 1) * PAGE : number * PAGE]]
-        return Listed(rows, len(found), len(every), number, last, facets)
+        return Listed(rows, len(found), number, last)
+
+    def facets(self, found: Sequence[Known]) -> Facets:
+        """The values by which those that were found can be narrowed; of all sessions, they are counted once."""
+        known = self._facets
+        if known is not None and known[0] is found:
+            return known[1]
+        facets = facets_of(found)
+        if found is self._every.sessions:
+            self._facets = found, facets
+        return facets
 
     def row(self, info: SessionInfo) -> SessionRow:
         """One session."""
-        known = self._read().get(info.id)
+        known = self._read().by_id.get(info.id)
         known = known._replace(info=info) if known is not None else _known(info, None, Place(info.name))
         return self._row(known, [_MOST_COUNTED])
 
-    def of(self, wanted: Wanted) -> Sequence[str]:
-        """The ids of the sessions that are wanted, whatever their words."""
-        return [id for id, one in self._read().items() if one.is_of(wanted)]
-
     def places(self, ids: Iterable[str]) -> dict[str, Place]:
         """Where sessions are from, by their ids."""
-        every = self._read()
+        every = self._read().by_id
         return {id: every[id].place for id in ids if id in every}
 
-    def _read(self) -> Mapping[str, _Known]:
+    def _read(self) -> _Every:
         """All sessions. Where reading them takes long, what was read last is shown while they are read anew."""
         with self._lock:
-            if self._clock() - self._at >= _FRESH:
+            if self._clock() >= self._due:
                 if self._took is None or self._took < _LONG:
                     self._refresh()
                 elif self.reading is None or not self.reading.is_alive():
-                    known = self._all
+                    known = self._every
                     self.reading = Thread(target=self._refresh, daemon=True)
                     self.reading.start()
                     return known
-            return self._all
+            return self._every
 
     def _refresh(self) -> None:
         began = time.monotonic()
         summaries = self._store.log.summaries()
         infos = self._store.sessions()
         places = places_of(infos, summaries)
-        self._all = {info.id: _known(info, summaries.get(info.id), places[info.id]) for info in infos}
-        self._facets = None
-        self._took, self._at = time.monotonic() - began, self._clock()
+        by_id = {info.id: _known(info, summaries.get(info.id), places[info.id]) for info in infos}
+        self._every = _Every([*by_id.values()], by_id)
+        self._took = time.monotonic() - began
+        self._due = self._clock() + max(_FRESH, _REST * self._took)
 
-    def _row(self, known: _Known, room: list[int]) -> SessionRow:
+    def _row(self, known: Known, room: list[int]) -> SessionRow:
         info, summary = known.info, known.summary
         tally, about = (summary.tally, summary.about) if summary is not None else (None, None)
+        said = about.cost if about is not None else None
+        cost = _Cost(said / 1_000_000) if said is not None else self._cost(info, room)
         return SessionRow(
             info,
             known.place.title or info.name,
-            known.place.program if known.place.program != OWN else "",
-            known.place.project,
+            known.program if known.program != OWN else "",
+            known.project,
             known.models,
             tally.turns if tally is not None else 0,
             tally.tokens if tally is not None else 0,
             min(tally.reasoning / tally.tokens, 1.0) if tally is not None and tally.tokens else 0.0,
-            about.cost / 1_000_000 if about is not None and about.cost is not None else self._cost(info, room),
-            self._state(info),
+            cost.usd,
+            "damaged" if cost.is_damaged else self._state(info),
         )
 
-    def _cost(self, info: SessionInfo, room: list[int]) -> float | None:
+    def _cost(self, info: SessionInfo, room: list[int]) -> _Cost:
         """By prices; what was counted is remembered, as a look at all commits is not for nothing."""
         key = (info.id, info.updated)
         with self._lock:
             if key in self._costs:
                 return self._costs[key]
         if info.commits > room[0]:
-            return None
+            return _Cost()
         room[0] -= info.commits
         prices = readable_prices()
         if prices is None:
-            return None
+            return _Cost()
         try:
-            usd = usd_of(own_steps(self._store.log, info), prices)
+            cost = _Cost(usd_of(own_steps(self._store.log, info), prices))
+        except CorruptLogError:
+            cost = _Cost(is_damaged=True)
         except ThinkbackError:  # its own page says what is wrong with it
-            return None
+            return _Cost()
         with self._lock:
-            self._costs[key] = usd
+            self._costs[key] = cost
             while len(self._costs) > _REMEMBERED:
                 self._costs.popitem(last=False)
-        return usd
+        return cost
 
     def _state(self, info: SessionInfo) -> str:
         """How its last turn ended; ``running`` where somebody has one under way, ``open`` where nobody has, ``damaged``
@@ -234,24 +240,52 @@ class Listing:
         return last.value.state if last is not None and isinstance(last.value, TurnEnded) else "open"
 
 
-def _known(info: SessionInfo, summary: Summary | None, place: Place) -> _Known:
+def _known(info: SessionInfo, summary: Summary | None, place: Place) -> Known:
     models = summary.tally.models if summary is not None else ()
-    words = [place.title, info.name, place.program, place.project, *models]
-    return _Known(info, summary, place, " ".join(words).lower())
+    words = " ".join((place.title, info.name, place.program, place.project, *models)).lower()
+    # Each name is one string in memory: going through all sessions need not look at the letters of each.
+    program, project, models = intern(place.program), intern(place.project), tuple(map(intern, models))
+    return Known(info, summary, place, program, project, models, info.updated // _DAY, words)
 
 
-def _facets(found: Iterable[_Known]) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """The values that the most of ``found`` have; days from the newest on."""
-    programs, models, projects, days = Counter[str](), Counter[str](), Counter[str](), Counter[int]()
-    for one in found:
-        programs[one.place.program] += 1
-        projects[one.place.project] += 1
-        models.update(one.models)
-        days[one.info.updated // _DAY] += 1
-    newest = [(day_of(day * _DAY), count) for day, count in sorted(days.items(), reverse=True)[:_VALUES]]
-    told = {"program": programs, "model": models, "project": projects}
+# A condition at a time: what is left is looked at by the next one, and no session costs a call.
+def narrowed(sessions: Sequence[Known], wanted: Wanted) -> Sequence[Known]:
+    """Those of ``sessions`` that are of all that is wanted but for the words, in their order."""
+    _, program, model, project, day = wanted
+    if program:
+        sessions = [one for one in sessions if one.program == program]
+    if project:
+        sessions = [one for one in sessions if one.project == project]
+    if model:
+        sessions = [one for one in sessions if model in one.models]
+    if day:
+        days = {each for each in {one.day for one in sessions} if day_of(each * _DAY) == day}
+        sessions = [one for one in sessions if one.day in days]
+    return sessions
+
+
+def saying(sessions: Sequence[Known], text: str, said: Collection[str]) -> Sequence[Known]:
+    """Those whose title, name, program, project or models have all words of ``text``, and those that ``said`` it, by
+    id; in their order.
+    """
+    for word in text.lower().split():
+        if said:
+            sessions = [one for one in sessions if word in one.words or one.info.id in said]
+        else:
+            sessions = [one for one in sessions if word in one.words]
+    return sessions
+
+
+def facets_of(sessions: Sequence[Known]) -> Facets:
+    """The values that the most of ``sessions`` have; days from the newest on."""
+    counted = {
+        "program": Counter([one.program for one in sessions]),
+        "model": Counter([model for one in sessions for model in one.models]),
+        "project": Counter([one.project for one in sessions]),
+    }
+    days = sorted(Counter([one.day for one in sessions]).items(), reverse=True)[:_VALUES]
     most = {
         name: [each for each in counts.most_common(_VALUES) if 0 < len(each[0]) <= _LONGEST_VALUE]
-        for name, counts in told.items()
+        for name, counts in counted.items()
     }
-    return {**most, "day": newest}
+    return {**most, "day": [(day_of(day * _DAY), count) for day, count in days]}
