@@ -439,7 +439,7 @@ def skipped(page: Page, place: Place) -> None:
     _form(page, place, "haiku")
     page.get_by_label("Why").first.fill("too short")
     follow(page, page.get_by_role("button", name="Skip it"))
-    expect(page.locator(".comes")).to_contain_text("will not go back")
+    expect(page.locator(".comes")).to_contain_text("voided and go")
     follow(page, page.get_by_role("button", name="Skip it"))
     expect(page.locator(".mark", has_text="too short")).to_be_visible()
 
@@ -449,7 +449,7 @@ def edited(page: Page, place: Place) -> None:
     form = _form(page, place, "primes")
     page.get_by_label("What it is to say").fill("Said otherwise.")
     follow(page, page.get_by_role("form", name="Edit").get_by_role("button"))
-    expect(page.locator(".comes .bad").first).to_contain_text("will not go back to the provider any more")
+    expect(page.locator(".comes .bad").first).to_contain_text("voided and go")
     follow(page, page.get_by_role("button", name="Edit it"))
     expect(page.locator(".part-text", has_text="Said otherwise.")).to_be_visible()
     expect(page.get_by_text("Before it was edited")).to_be_visible()
