@@ -177,10 +177,9 @@ def test_sessions_are_narrowed_as_if_each_were_looked_at_alone(store: SessionSto
         assert alone == [*found]
         assert sorted(facets["day"], reverse=True) == facets["day"]
         assert Counter(day_of(one.info.updated) for one in alone) == dict(facets["day"])
-        for name, of in (("program", lambda one: one.place.program), ("project", lambda one: one.place.project)):
-            counted = Counter(of(one) for one in alone if of(one))
-            assert counted == dict(facets[name])
-            assert counted.most_common() == facets[name]
+        for name in ("program", "project"):
+            of = Counter(value for one in alone if (value := getattr(one.place, name)))
+            assert of.most_common() == facets[name]
 
 
 def test_a_conversation_shows_thoughts_folded_and_results_behind_their_calls(

@@ -262,13 +262,14 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         ("AND tokens >= %s", query.min_tokens),
         ("AND tokens <= %s", query.max_tokens),
     ]
-    given_ones = [(sql, [value]) for sql, value in conditions if value is not None]
+    given_ones: list[tuple[str, list[object]]] = [(sql, [value]) for sql, value in conditions if value is not None]
     if query.owners is not None:
         given_ones.append((_OWNED, [of[0], [*map(stored, query.owners)]]))
     asked = index.question(of, query, wanted)
     before, size = query.before, max(0, query.limit)
     while size:
-        bounds = given_ones if before is None else [*given_ones, ("AND arrival < %s", [before])]
+        older: list[tuple[str, list[object]]] = [] if before is None else [("AND arrival < %s", [before])]
+        bounds = [*given_ones, *older]
         sql = _FIND.format(" ".join(text for text, _ in bounds))
         values = (f"'{index.ANY}'", of[0], asked, *(value for _, values in bounds for value in values), size)
         # Never prepared: which index is the better one depends on how often these words are said.
