@@ -29,6 +29,7 @@ from scripts.browser_page import (
     breaches,
     follow,
     let_in,
+    new_context,
     served,
     too_wide,
     unfold,
@@ -78,7 +79,8 @@ def look(browser: Browser, place: Place, state: Any, to: Path) -> list[str]:
     faults = []
     for scheme in SCHEMES:
         for size, (width, height) in SIZES.items():
-            context = browser.new_context(
+            context = new_context(
+                browser,
                 viewport={"width": width, "height": height},
                 color_scheme="dark" if scheme == "dark" else "light",
                 storage_state=state,
@@ -102,7 +104,8 @@ def axe(browser: Browser, place: Place, state: Any) -> list[str]:
     faults = []
     for scheme in SCHEMES:
         for width in (360, 1280):
-            context = browser.new_context(
+            context = new_context(
+                browser,
                 viewport={"width": width, "height": 900},
                 color_scheme="dark" if scheme == "dark" else "light",
                 storage_state=state,
@@ -134,7 +137,7 @@ def files(browser: Browser, place: Place, to: Path) -> list[str]:
         for scheme in SCHEMES:
             for size, (width, height) in SIZES.items():
                 window = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-                context = browser.new_context(**window, java_script_enabled=False)
+                context = new_context(browser, **window, java_script_enabled=False)
                 page = context.new_page()
                 watch = Watch(page, url)
                 page.goto(url)
@@ -150,7 +153,7 @@ def files(browser: Browser, place: Place, to: Path) -> list[str]:
 
 def _judged(browser: Browser, url: str, scheme: str) -> list[str]:
     """What axe-core's rules say of a file; whether anything of it ran, or is wider than a small window."""
-    context = browser.new_context(viewport={"width": 360, "height": 780}, color_scheme=scheme, bypass_csp=True)
+    context = new_context(browser, viewport={"width": 360, "height": 780}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(url)
     unfold(page)
@@ -163,7 +166,7 @@ def _judged(browser: Browser, url: str, scheme: str) -> list[str]:
 
 def clicks(browser: Browser, place: Place, state: Any) -> list[str]:
     """From the list to the reason why a block was held back, without JavaScript and by the keyboard alone."""
-    context = browser.new_context(java_script_enabled=False, storage_state=state)
+    context = new_context(browser, java_script_enabled=False, storage_state=state)
     page = context.new_page()
     page.goto(place.url)
     page.get_by_role("link", name="Why does `primes.py` take nine seconds").click()
@@ -183,7 +186,7 @@ def clicks(browser: Browser, place: Place, state: Any) -> list[str]:
 
 def hostile(browser: Browser, place: Place, state: Any) -> list[str]:
     """A session whose every text is hostile runs nothing and asks for nothing."""
-    context = browser.new_context(storage_state=state)
+    context = new_context(browser, storage_state=state)
     page = context.new_page()
     watch = Watch(page, place.url)
     info = place.store.find("evil")
@@ -201,7 +204,7 @@ def many_hostile(browser: Browser, place: Place, state: Any, count: int = HOSTIL
     """So do ``count``, whatever they are made of; each page is there, and nothing pops up. Of the first, which have
     each of the texts, what would go to another model and what two commits say differently are looked at as well.
     """
-    context = browser.new_context(storage_state=state)
+    context = new_context(browser, storage_state=state)
     page = context.new_page()
     watch = Watch(page, place.url)
 
@@ -227,7 +230,7 @@ def many_hostile(browser: Browser, place: Place, state: Any, count: int = HOSTIL
 
 def weight(browser: Browser, place: Place, state: Any) -> list[str]:
     """What the first page weighs, everything that is loaded for it included."""
-    context = browser.new_context(storage_state=state)
+    context = new_context(browser, storage_state=state)
     page = context.new_page()
     sizes: list[int] = []
     page.on("response", lambda response: sizes.append(len(response.body())))
@@ -239,7 +242,7 @@ def weight(browser: Browser, place: Place, state: Any) -> list[str]:
 
 def grows(browser: Browser, place: Place, state: Any) -> list[str]:
     """A conversation grows while it is written; what was unfolded stays so, and a lost connection loses nothing."""
-    context = browser.new_context(storage_state=state)
+    context = new_context(browser, storage_state=state)
     page = context.new_page()
     watch = Watch(page, place.url)
     with Referee() as referee:
@@ -281,7 +284,7 @@ def grows(browser: Browser, place: Place, state: Any) -> list[str]:
 
 def typed(browser: Browser, place: Place, state: Any) -> list[str]:
     """What is typed is answered at once, in the list, and the list is moved in by keys."""
-    context = browser.new_context(storage_state=state)
+    context = new_context(browser, storage_state=state)
     page = context.new_page()
     watch = Watch(page, place.url)
     page.goto(place.url)
@@ -311,7 +314,7 @@ def typed(browser: Browser, place: Place, state: Any) -> list[str]:
 
 def illustrate(browser: Browser, place: Place, state: Any) -> None:
     """The pictures of docs/viewer.md."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
+    context = new_context(browser, viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=state)
     page = context.new_page()
     for name, height in (("elsewhere", 1500), ("conversation", 900)):
         page.set_viewport_size({"width": 1100, "height": height})
@@ -324,16 +327,19 @@ def illustrate(browser: Browser, place: Place, state: Any) -> None:
     with tempfile.TemporaryDirectory() as home:
         make_past(f"{home}/past.db", time.time_ns() // 1000)
         with served(f"{home}/past.db") as own:
-            inner = browser.new_context(
-                viewport={"width": 1100, "height": 900}, color_scheme="light", storage_state=let_in(browser, own)
+            inner = new_context(
+                browser,
+                viewport={"width": 1100, "height": 900},
+                color_scheme="light",
+                storage_state=let_in(browser, own),
             ).new_page()
             inner.goto(f"{own.url}/numbers?days=90")
             while inner.get_by_text("are counted so far").count():
                 inner.reload()
             inner.screenshot(path=ROOT / "docs" / "viewer-numbers.png")
     with served(place.store.place, writes=True) as own:
-        inner = browser.new_context(
-            viewport={"width": 1100, "height": 760}, color_scheme="light", storage_state=let_in(browser, own)
+        inner = new_context(
+            browser, viewport={"width": 1100, "height": 760}, color_scheme="light", storage_state=let_in(browser, own)
         ).new_page()
         answer = next(commit.hash for commit in own.store.commits("primes") if commit.kind == "assistant")
         inner.goto(f"{own.url}/session/{own.store.find('primes').id}/curate/{answer}")
@@ -368,7 +374,7 @@ def forms(browser: Browser, place: Place, state: Any) -> list[str]:
         for scheme in SCHEMES:
             for size, (width, height) in SIZES.items():
                 window: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-                context = browser.new_context(**window, storage_state=state, bypass_csp=True)
+                context = new_context(browser, **window, storage_state=state, bypass_csp=True)
                 page = context.new_page()
                 page.goto(f"{own.url}/session/{own.store.find('haiku').id}/curate/{answer}")
                 for name in ("change", "outlook"):
@@ -415,7 +421,7 @@ def _pages(browser: Browser, path: str, given: argparse.Namespace) -> list[str]:
 
 def too_late(browser: Browser, unused: Place, begun: float) -> list[str]:
     """A link that nobody followed is dead after a minute, which the other checks take as a rule."""
-    page = browser.new_page()
+    page = new_context(browser).new_page()
     page.wait_for_timeout(max(0.0, begun + LIFETIME + 1 - time.monotonic()) * 1_000)
     page.goto(unused.link)
     said = page.locator("body").inner_text()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Route
 
 import thinkback
 from thinkback.servers.viewer.app import application
@@ -35,6 +35,8 @@ ARGUMENTS = (
 )
 SIZES = {"360": (360, 780), "1280": (1280, 860), "3840": (3840, 2160)}
 SCHEMES = ("light", "dark")
+WAITS = 180_000
+"""Milliseconds that a page or what is to be on it is waited for at most."""
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 
 
@@ -89,6 +91,13 @@ def viewed(path: str, *options: str) -> Iterator[Place]:
             process.communicate()
 
 
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """A context whose pages are waited for as long as they take on a machine that has other work."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(WAITS)
+    return context
+
+
 class Watch:
     """What a page did that it must not do."""
 
@@ -114,7 +123,7 @@ class Watch:
 
 def let_in(browser: Browser, place: Place) -> Any:
     """The cookie for the link, without JavaScript."""
-    context = browser.new_context(java_script_enabled=False)
+    context = new_context(browser, java_script_enabled=False)
     page = context.new_page()
     # a link in another site's page: what that site leads to gets no cookie that is for this one's pages alone
     page.route("http://elsewhere.test/", lambda route: route.fulfill(body=f"<a href='{place.link}'>in</a>"))

@@ -19,7 +19,18 @@ from playwright.sync_api import Error as PlaywrightError
 
 import thinkback
 from scripts.browser_logs import LONG, REPORT, Gateway, opaque_values, thoughts_of
-from scripts.browser_page import Place, Watch, first_paint, follow, let_in, too_wide, unfold, viewed
+from scripts.browser_page import (
+    WAITS,
+    Place,
+    Watch,
+    first_paint,
+    follow,
+    let_in,
+    new_context,
+    too_wide,
+    unfold,
+    viewed,
+)
 from tests.servers.gateway.harness.house import PATIENCE, thought
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request
@@ -31,7 +42,7 @@ OPENED = 1_000
 """Milliseconds until the first paint where the log is yet to be read."""
 PAINT = {10_000: 300, 50_000: 1_000}
 """Milliseconds until the first paint, by commits."""
-expect.set_options(timeout=PATIENCE * 1_000)
+expect.set_options(timeout=WAITS)
 
 
 class Walker:
@@ -58,7 +69,7 @@ def walk(browser: Browser, database: str, path: str, imported: Sequence[str], to
     """Through the log at ``path``, as the command serves it; ``imported`` are the sessions of other programs in it."""
     with viewed(path) as place:
         state = let_in(browser, place)
-        context = browser.new_context(storage_state=state, permissions=["clipboard-read", "clipboard-write"])
+        context = new_context(browser, storage_state=state, permissions=["clipboard-read", "clipboard-write"])
         walker = Walker(context.new_page(), place.url, database, to)
         walker.take("door", door, browser, place, state)
         for step in (listed, searched, narrowed, moved, read, linked, copied, asked, sent, mended, reported, branched):
@@ -70,7 +81,7 @@ def walk(browser: Browser, database: str, path: str, imported: Sequence[str], to
         walker.take("exported", exported, place, imported, to)
         context.close()
     with viewed(path, "--write") as place:
-        context = browser.new_context(java_script_enabled=False, storage_state=let_in(browser, place))
+        context = new_context(browser, java_script_enabled=False, storage_state=let_in(browser, place))
         writer = Walker(context.new_page(), place.url, database, to)
         for step in (titled, annotated, skipped, edited, redacted):
             writer.take(step.__name__, step, place)
@@ -89,7 +100,7 @@ def door(page: Page, browser: Browser, place: Place, state: Any) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"], answer.headers
     expect(page.locator("header.top")).to_contain_text("read-only")
     assert page.request.post(f"{place.url}/session/x/curate").status == 405
-    stranger = browser.new_context()
+    stranger = new_context(browser)
     other = stranger.new_page()
     for address in (place.link, place.url):
         refused = other.goto(address)
@@ -501,7 +512,7 @@ def watch_gateway(browser: Browser, database: str, gateway: Gateway, to: Path) -
     assert gateway.house.talk(["An unkeptword?"], authorization=f"Bearer {gateway.quiet}").status == 200
     assert gateway.house.talk(["Why?"], **ask).status == 200
     with viewed(gateway.log) as own:
-        contexts = [browser.new_context(), browser.new_context(storage_state=let_in(browser, own))]
+        contexts = [new_context(browser), new_context(browser, storage_state=let_in(browser, own))]
         walkers = [
             Walker(context.new_page(), url, f"{database}, {name}", to)
             for context, url, name in zip(contexts, (gateway.url, own.url), ("its viewer", "view"), strict=True)
