@@ -172,6 +172,7 @@ AGENTS: Mapping[str, Agent] = {
     "qwen-code-audited": _QWEN._replace(
         program=("node_modules", "@qwen-code", "qwen-code", "cli.js"),
         again_only=True,
+        notes="makes its first answer up: where each must come with its reasoning, the model is asked without thinking",
     ),
     "aider": _AIDER,
     "crewai": _CREWAI,
