@@ -37,6 +37,7 @@ from thinkback.servers.gateway.telemetry.logs import Log, Value
 from thinkback.servers.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.servers.gateway.telemetry.tracing import spans_of, traced
 from thinkback.session.ids import new_id
+from thinkback.turn.credentials import SHOWN
 from thinkback.wire.registry import front
 from thinkback.wire.writing import Problem
 
@@ -154,8 +155,9 @@ class App:
         if refused is not None and not (asked.route.page in ("health", "ready", "metrics") and refused.status == 503):
             raise refused
         self._origins.check(scope["headers"], asked.headers, asked.method)
-        if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:
-            raise Refused(400, "two_credentials", "there are two Authorization headers: send one")
+        given = [name.decode("latin-1") for name, _ in scope["headers"]]
+        if twice := next((name for name in (*SHOWN, KEY_HEADER) if given.count(name) > 1), None):
+            raise Refused(400, "two_credentials", f"there are two {twice} headers: send one")
         if (
             asked.method == "GET"
             and asked.route.page == "respond"
