@@ -15,7 +15,7 @@ import pytest
 from thinkback.log.protocol import MAIN, Arrival, Tail
 from thinkback.log.seal import seal
 from thinkback.model.commits import Draft, Head, Message, Step
-from thinkback.stores import open_store
+from thinkback.stores import open_store, packers
 from thinkback.stores.packers import Packers
 from thinkback.stores.packing import packed
 from thinkback.stores.rows import to_rows
@@ -76,7 +76,11 @@ def test_what_an_ended_process_does_not_give_back_is_packed_here(before: set[int
 def test_a_python_that_cannot_be_started_packs_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As a program that has Python built in."""
     payloads = _payloads()
-    for name in ("", str(tmp_path / "nothing"), "/bin/false"):
+    failing = tmp_path / "python3"
+    failing.symlink_to("/bin/false")
+    another = tmp_path / "app"
+    another.symlink_to(sys.executable)
+    for name in ("", str(tmp_path / "python"), str(failing), str(another)):
         monkeypatch.setattr(sys, "executable", name)
         assert list(map(packed, payloads)) == Packers().pack(payloads)
 
@@ -89,6 +93,33 @@ def test_a_process_ends_with_what_holds_it(before: set[int]) -> None:
     del every
     gc.collect()
     assert set() == _children() - before
+
+
+def test_a_fork_has_processes_of_its_own(before: set[int]) -> None:
+    """Two that ask one process would get each other's answers, and the first to end would end it for both."""
+    every, payloads = Packers(), _payloads()
+    wanted = every.pack(payloads)
+    (other,) = _children() - before
+    child = os.fork()
+    if not child:
+        is_fine = every.pack(payloads) == wanted and _children() and other not in _children()
+        del every
+        gc.collect()
+        os._exit(0 if is_fine and not _children() else 1)
+
+    assert 0 == os.waitpid(child, 0)[1]
+    assert wanted == every.pack(payloads)
+    assert {other} == _children() - before
+
+
+def test_an_answer_to_something_else_is_not_taken(before: set[int]) -> None:
+    """Nothing is stored that is not what was to be stored."""
+    every, payloads = Packers(), _payloads()
+    every.pack(payloads)
+    asked = every._others
+    assert asked
+    packers._ask(asked[0], [b"of another"])
+    assert list(map(packed, payloads)) == every.pack(payloads)
 
 
 def test_a_failure_ends_the_process(before: set[int]) -> None:

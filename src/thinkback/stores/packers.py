@@ -2,7 +2,8 @@
 store. Threads would not do: each payload would wait for the interpreter twice.
 
 Promises: payloads come back in order; those that a process does not give back, because it cannot be started or was
-ended, are packed here. A process sees nothing but payloads, and ends with what holds it.
+ended, are packed here, and so are those whose sums are not those of what was given to it. A process sees nothing but
+payloads, and ends with what holds it; one that was forked from its holder leaves it alone and starts others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import sys
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +36,7 @@ class Packers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._others: list[subprocess.Popen[bytes]] | None = None
+        self._process = os.getpid()
 
     def pack(self, payloads: Sequence[bytes]) -> list[bytes]:
         """Each of ``payloads``, compressed."""
@@ -45,19 +48,19 @@ class Packers:
             self._lock.release()
 
     def _shared(self, payloads: Sequence[bytes]) -> list[bytes]:
-        if self._others is None:
-            self._others = _started(min(_processors(), _MOST) - 1)
-            weakref.finalize(self, _end, self._others)
+        if self._others is None or self._process != os.getpid():
+            self._others, self._process = _started(min(_processors(), _MOST) - 1), os.getpid()
+            weakref.finalize(self, _end, self._others, self._process)
         size = sum(map(len, payloads)) // (len(self._others) + 1) + 1
         own, *rest = _parts(payloads, size)
         try:
             asked = [_ask(other, part) for other, part in zip(self._others, rest, strict=False)]
             found = list(map(packing.packed, own))
             for is_asked, other, part in zip(asked, self._others, rest, strict=False):
-                answer = _answer(other) if is_asked else None
+                answer = _answer(other, part) if is_asked else None
                 found += list(map(packing.packed, part)) if answer is None else answer
         except BaseException:
-            _end(self._others)  # what they would answer is nobody's any more
+            _end(self._others, self._process)  # what they would answer is nobody's any more
             raise
         return found
 
@@ -83,6 +86,8 @@ def _processors() -> int:
 def _started(count: int) -> list[subprocess.Popen[bytes]]:
     import subprocess  # where it is needed: a hundredth of a second of every start
 
+    if not os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
+        return []  # a program that has Python built in would be started once more
     command = [sys.executable, "-I", "-S", packing.__file__]
     pipe = subprocess.PIPE
     try:
@@ -102,16 +107,21 @@ def _ask(process: subprocess.Popen[bytes], payloads: list[bytes]) -> bool:
     return True
 
 
-def _answer(process: subprocess.Popen[bytes]) -> list[bytes] | None:
-    """What a process packed; ``None`` where it ended before."""
+def _answer(process: subprocess.Popen[bytes], payloads: list[bytes]) -> list[bytes] | None:
+    """What a process packed of ``payloads``; ``None`` where it ended before, or its answer is to something else."""
     assert process.stdout is not None
     length = process.stdout.read(packing.LENGTH)
     data = process.stdout.read(int.from_bytes(length))
-    return marshal.loads(data) if data and len(data) == int.from_bytes(length) else None
+    if not data or len(data) != int.from_bytes(length):
+        return None
+    packed: list[bytes] = marshal.loads(data)
+    sums = [zlib.crc32(payload).to_bytes(packing.SUM) for payload in payloads]
+    return packed if sums == [small[-packing.SUM :] for small in packed] else None
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    while processes:
+def _end(processes: list[subprocess.Popen[bytes]], holder: int) -> None:
+    """End what the process ``holder`` has started, if that is this one."""
+    while processes and holder == os.getpid():
         process = processes.pop()
         process.kill()
         process.communicate()
