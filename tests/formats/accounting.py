@@ -72,7 +72,10 @@ def _claude_code(lines: list[Any]) -> Iterator[_Fact]:
 def _codex(lines: list[Any]) -> Iterator[_Fact]:
     """Items stand in the payloads; usage of a response is told twice."""
     records = [line["payload"]["usage"] for line in lines if line["type"] == "token_usage_record"]
-    for usage in records:
+    told = [line["payload"].get("info") for line in lines if line["type"] == "event_msg"]
+    # older versions tell it in events, which come again with the same sum
+    events = {json.dumps(each["total_token_usage"]): each["last_token_usage"] for each in told if each}
+    for usage in records or events.values():
         yield fact("usage", usage["input_tokens"], usage["output_tokens"])
     for item in (line["payload"] for line in lines if line["type"] == "response_item"):
         match item["type"]:
@@ -94,7 +97,7 @@ def _codex(lines: list[Any]) -> Iterator[_Fact]:
 def _is_context(item: Any) -> bool:
     """Newer versions say what a message is made of."""
     about = item.get("internal_chat_message_metadata_passthrough", {}).get("content_item_kinds")
-    own = "user.text" in about if about else not _texts(item["content"]).startswith("<")
+    own = "user.text" in about if about else not _texts(item["content"]).startswith(("<", "# AGENTS.md"))
     return item["role"] != "user" or not own
 
 
