@@ -46,6 +46,9 @@ def test_every_program_has_a_row_and_versions_are_those_of_the_page_on_imports()
         name, _, version = file.stem.rpartition("-")
         assert re.search(rf"\b{re.escape(version)}\b", ROWS[name][-1])
     imports = " ".join((ROOT / "docs" / "import.md").read_text().split())
-    for *_, version in ROWS.values():
-        short = re.sub(r"( CLI)? (\d+\.\d+)\.\d+$", r"\1 \2", version.rpartition(", ")[2])
-        assert version == "the published format" or short.replace("Codex CLI", "Codex") in imports
+    for *_, checked in ROWS.values():
+        program, versions = re.match(r"\D+", checked), re.findall(r"(\d+\.\d+)\.\d+", checked)
+        assert program
+        assert versions or checked == "the published format"
+        of_page = re.search(rf"\b{program[0].replace('Codex CLI', 'Codex')}[\d. and]+", imports)
+        assert not versions or (of_page and {*versions} == {*re.findall(r"\d+\.\d+", of_page[0])})
