@@ -132,6 +132,8 @@ _QWEN = Agent(
     compact=("{program}", "--yolo", "-c", "-p", "/compress"),
     kind="general-purpose",
     fronts={"openai-chat": Front()},
+    notes="resumed, it moves the date from the first question to the newest: reasoning bound to what stood before it "
+    "cannot go back",
 )
 _AIDER_FLAGS = ("--yes-always", "--no-git", "--no-check-update", "--no-show-model-warnings", "--no-analytics")
 _AIDER = Agent(
