@@ -81,17 +81,18 @@ def play(name: str, found: Installed, referee: Referee, place: Place, where: Whe
     noted: list[str] = []
     known: list[str] = []
     made = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
+    act = FIRST
     with made if kept is None else nullcontext(kept) as directory:
-        talk = Talk(STORED[name], found, referee, where, Path(directory).resolve())
-        for act in _acts(STORED[name], where):
-            try:
+        try:
+            talk = Talk(STORED[name], found, referee, where, Path(directory).resolve())
+            for act in _acts(STORED[name], where):
                 talk.run(act)
-            except Wrong as wrong:
-                word, text = wrong.args
-                return Cell(name, place.name, through, word, act, text, done, len(referee.requests), noted, known)
-            done.append(act)
-            if act in (FIRST, NEXT):
-                noted, known = talk.noted(), talk.known()
+                done.append(act)
+                if act in (FIRST, NEXT):
+                    noted, known = talk.noted(), talk.known()
+        except Wrong as wrong:
+            word, text = wrong.args
+            return Cell(name, place.name, through, word, act, text, done, len(referee.requests), noted, known)
     return Cell(name, place.name, through, "ok", "", "", done, len(referee.requests), noted, known)
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from bench.coding_agents.account import Account, Ends, Marked, Sent, Stored, digest_of_step, stored
 from bench.coding_agents.agents import AGENTS, NODE, STORED
-from bench.coding_agents.cell import Cell
+from bench.coding_agents.cell import Cell, Where, play
 from bench.coding_agents.install import LOCKS, Installed, version
 from bench.coding_agents.model import FILES, agent_step, asks, ended
-from bench.coding_agents.page import Judged, page
+from bench.coding_agents.page import DEMANDING, Judged, page
 from bench.coding_agents.process import Running, environment
 from bench.coding_agents.trial import LEAST, plan
 from tests.servers.gateway.harness.engines import Fresh, ask, engine
@@ -63,6 +63,15 @@ def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
     ran = running.wait(0.5)
     assert (b"", True) == (os.read(read, 1), ran.failed.startswith("no end after 0.5 s"))
     os.close(read)
+
+
+def test_an_agent_that_cannot_be_connected_fails_in_its_conversation_alone() -> None:
+    """CrewAI takes no name with a slash; the run goes on with the next conversation."""
+    place = DEMANDING["OpenRouter chat"]
+    with Referee() as referee:
+        found = play("crewai", Installed(("none",)), referee, place, Where("http://127.0.0.1:1", "k", place.model))
+    assert ("failed", "three rounds") == (found.word, found.act)
+    assert found.text.startswith("thinkback connect: ")
 
 
 def test_agents_find_nothing_of_whoever_runs_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
