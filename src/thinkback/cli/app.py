@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -165,6 +165,13 @@ class Commands(click.Group):
             ctx.fail(f"No such command '{word}'. {hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _let_go()  # click would call it a failure
+            ctx.exit(0)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = COMMANDS.get(cmd_name)
         if module is None:
@@ -238,8 +245,8 @@ def run(arguments: Sequence[str]) -> int:
             terminal.print_error("interrupted", "interrupted")
         return exits.INTERRUPTED
     except BrokenPipeError:
-        _let_go()  # whoever read our output has seen enough
-        return exits.FAILED
+        _let_go()  # whoever read our output has seen enough, which is no failure
+        return 0
     except OSError as error:
         text = f"{error.strerror or error}: {error.filename or 'no file is named'}"
         if _is_output_lost():

@@ -136,7 +136,7 @@ def size_line(counts: Counts, subject: str) -> str:
     """How large a request is, in the one word that is used for it everywhere; and the log, where that differs."""
     limit = f" of {counts.limit:,}" if counts.limit else ""
     stored = f"; stored: {about_tokens(counts.raw)}" if counts.raw != counts.effective else ""
-    basis = "by what the provider counted so far" if counts.calibrated else "from the length of the text"
+    basis = "from the last input that the provider counted" if counts.calibrated else "from the length of the text"
     reasoning = f", about {counts.effective_reasoning:,} of them reasoning" if counts.effective_reasoning else ""
     return f"{subject}: {about_tokens(counts.effective)}{limit}{reasoning}{stored} (estimated {basis})"
 
@@ -239,6 +239,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "counts": msgspec.structs.asdict(plan.counts),
         "cache": {"read": cache.read, "missed": cache.missed, "collapse": cache.cause or None},
         "kept": plan.kept or None,
+        "chosen": plan.remarks.get("chosen"),
         "not_found": plan.remarks.get("not_found"),
         "report": {"removed": [list(entry) for entry in plan.report.removed], "edits": list(plan.report.edits)},
         "controls": [msgspec.structs.asdict(control) for control in plan.controls],

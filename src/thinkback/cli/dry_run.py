@@ -31,9 +31,9 @@ def dry_run(
     db: str, name: str, place: Destination, names: Names, prompt: str, options: Mapping[str, Any], as_json: bool
 ) -> None:
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
-    known, commits = _stored(db, name)
+    known, commits, place = _stored(db, name, place, names.profile)
     with thinkback.open(":memory:") as store:
-        place = completed(destination_of(store, known, commits, place, names.profile))
+        place = completed(destination_of(store, None, commits, place, names.profile))
         place = placed(place, names.app or app_of(known, place), store.rulebook)
         check_destination(place, store.rulebook)
         session = _copy(store, place, names, known, commits)
@@ -57,14 +57,21 @@ def dry_run(
     sys.stdout.write(body.decode("utf-8", "surrogatepass") + "\n")
 
 
-def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
-    """The session and its commits as far as there are any; a log is never made."""
+def _stored(
+    db: str, name: str, place: Destination, profile: str
+) -> tuple[SessionInfo | None, list[Commit], Destination]:
+    """The session and its commits as far as there are any, and ``place`` with what its own log knows; a log is never
+    made.
+    """
     path = log_path(db)
     if not name or not is_log_there(path):
-        return None, []
+        return None, [], place
     with open_log(path) as store:
         info = store.log.find_session(name)
-        return info, store.commits(info.id) if info else []
+        if info is None:
+            return None, [], place
+        commits = store.commits(info.id)
+        return info, commits, destination_of(store, info, commits, place, profile)
 
 
 def _copy(

@@ -13,16 +13,17 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from thinkback.errors import ThinkbackError
+from thinkback.errors import StoreError, ThinkbackError
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.audit import Audit
 from thinkback.servers.gateway.access.keys import Access, digest_of
@@ -37,7 +38,10 @@ from thinkback.servers.gateway.telemetry.logs import Log
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.sign_in import Guest, SignIn
 from thinkback.session.store import SessionStore
+from thinkback.stores.gateway_state.state import GatewayState
 
+_FRESH = 10.0
+"""Seconds for which the names of keys are taken as they were read."""
 _THREADS = 4
 """Connections to the database for keys, and for the log of each tenant."""
 
@@ -55,7 +59,7 @@ class ViewKeys:
             self._audit.refused("may_not_view", address, key=grant.key)
         _check_right(grant)
         self._audit.note("viewer.signed_in", key=grant.key, tenant=grant.tenant, **{"from": address})
-        return Guest(grant.tenant, digest_of(secret))
+        return Guest(grant.tenant, digest_of(secret), grant.key)
 
     async def again(self, guest: Guest) -> None:
         """Raise ``Refused`` where the key of ``guest`` does not hold any more."""
@@ -64,6 +68,31 @@ class ViewKeys:
     def too_many(self, address: str) -> None:
         """Leave a line of a sign-in that was refused unseen."""
         self._audit.refused("too_many_attempts", address)
+
+    def looked(self, guest: Guest, session: str) -> None:
+        """Leave a line of a session that somebody looks at."""
+        self._audit.note("viewer.read", key=guest.key, tenant=guest.tenant, session=session[:200])
+
+
+class KeyNames:
+    """How pages call the sessions of a tenant: by the name of the key that begins theirs, where it has one."""
+
+    def __init__(self, office: GatewayState, tenant: str) -> None:
+        self._office, self._tenant = office, tenant
+        self._names: dict[str, str] = {}
+        self._due = 0.0
+
+    def __call__(self, session: str) -> str:
+        """The session ``key-3d9b7c803009/...`` as ``ada/...``."""
+        key, slash, rest = session.partition("/")
+        if not slash or not key.startswith("key-"):
+            return session
+        if time.monotonic() >= self._due:
+            with suppress(StoreError):  # they are called as before, or by their keys
+                rows = self._office.keys.list()
+                self._names = {row.id: row.name for row in rows if row.tenant == self._tenant and row.name}
+            self._due = time.monotonic() + _FRESH
+        return f"{self._names.get(key, key)}/{rest}"
 
 
 def _check_right(grant: Grant) -> None:
@@ -77,6 +106,9 @@ class Served:
     def __init__(self, app: Callable[[Callable[[], bool]], ASGIApp]) -> None:
         self._draining = False
         self._app = app(lambda: self._draining)
+
+    def leave(self) -> None:
+        """Nobody asks it whether it is ready."""
 
     def drain(self) -> None:
         """Streams end; what else is open goes on."""
@@ -111,7 +143,7 @@ def opened(config: Config) -> Iterator[Callable[[Callable[[], bool]], SignIn]]:
     def made(is_over: Callable[[], bool]) -> SignIn:
         def room(tenant: str) -> ASGIApp:
             log = SessionStore(logs.of(tenant), True, {}, {}, tenant)
-            return application(log, is_over, signs_out=True)
+            return application(log, is_over, signs_out=True, called=KeyNames(office, tenant))
 
         return SignIn(ViewKeys(Access(office, executor, audit=audit), audit), room, check)
 

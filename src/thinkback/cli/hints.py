@@ -45,13 +45,15 @@ class Given(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, text: str) -> str:
-        """``text``, each command in it with those of the options that it takes."""
+        """``text``, each command in it with those of the options that it takes and does not name."""
         return _COMMAND.sub(self._completed, text) if self.options else text
 
     def _completed(self, found: re.Match[str]) -> str:
         words = found[1].split()
         depth, takes = _command(words)
-        own = [f"{option} {shlex.quote(value)}" for option, value in self.options if option in takes]
+        rest = found.string[found.end() :].partition("`")[0].split()
+        missing = [(option, value) for option, value in self.options if option in takes and option not in rest]
+        own = [f"{option} {shlex.quote(value)}" for option, value in missing]
         return " ".join(["`thinkback", *words[:depth], *own, *words[depth:]])
 
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -84,6 +87,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 _NAMED = "thinkback.session"
+_FEW = 20
 
 
 class Names(NamedTuple):
@@ -226,11 +230,140 @@ def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | 
     config.make_place(path)
     usage_log = config.usage_file() if asks else None
     tenant = os.environ.get("THINKBACK_TENANT") or "default"
+    audit_command(path, tenant)
     with (
         upgrade_line() as progress,
         thinkback.open(path, tenant=tenant, usage_log=usage_log, settings=settings, progress=progress) as store,
     ):
-        yield store
+        try:
+            yield store
+        except NotFoundError as error:
+            if "session" in error.details and "://" in path:
+                raise _with_tenants(error, path, tenant) from None
+            if name := error.details.get("session") or error.details.get("prefix"):
+                raise _with_gateway(error, path, str(name)) from None
+            raise
+
+
+def audit_command(path: str, tenant: str) -> None:
+    """Write into a gateway's audit log that somebody opens a log of its store by a command, and which.
+
+    It is the gateway whose ``gateway.toml`` is in the configuration directory, where that names an audit log.
+    """
+    from thinkback.session import config
+
+    context = click.get_current_context(silent=True)
+    if context is None or not os.path.isfile(config.config_dir() / "gateway.toml"):
+        return
+    from thinkback.servers.gateway.access.audit import Audit, person
+    from thinkback.servers.gateway.running.places import configuration, state_place
+
+    try:
+        settled = configuration()
+        place = state_place(settled.store)
+    except ThinkbackError:
+        return  # whoever starts the gateway is told what is wrong with its configuration
+    is_its = path == place if "://" in path else Path(path).resolve().parent == Path(place).resolve()
+    if not (settled.logs.audit and is_its):
+        return
+    said = {name: value for name, value in context.params.items() if name in _AUDITED and value}
+    of = tenant if "://" in path else Path(path).stem
+    command = context.command_path.partition(" ")[2]
+    Audit(settled.logs.audit).note("log.opened", command=command, tenant=of, by=person(), **said)
+
+
+_AUDITED = ("session", "end_user", "before", "tenant", "key", "hash", "dry_run")
+
+
+def _with_gateway(error: NotFoundError, path: str, name: str) -> NotFoundError:
+    """``error`` of a session ``name`` that the log at ``path`` does not have, with the log of the gateway that has it.
+
+    It is the gateway whose ``gateway.toml`` is in the configuration directory, or that of the defaults. What has the
+    form of a gateway's id may be in the log of another.
+    """
+    from thinkback.servers.gateway.running.places import configuration, state_place
+
+    try:
+        store = configuration().store
+        logs = list(_gateway_logs(state_place(store), store.url, name))
+    except ThinkbackError:
+        logs = []
+    for each in logs:
+        if each.path and Path(each.path).resolve() == Path(path).resolve():
+            continue
+        found = _session_in(each, name)
+        if found:
+            context = click.get_current_context(silent=True)
+            command = context.command_path if context is not None else "thinkback log"
+            action = f"a gateway recorded it: `{each.before}{command} {found} --db {each.shown}`"
+            return NotFoundError(error.message, details=error.details, next_actions=(action,))
+    if not _GATEWAY_ID.fullmatch(name):
+        return error
+    elsewhere = (
+        "if a gateway recorded it: give --db its log, TENANT.db in store.path (or store.url) of its --config file"
+    )
+    return NotFoundError(error.message, details=error.details, next_actions=(*error.next_actions, elsewhere))
+
+
+_GATEWAY_ID = re.compile("[0-9a-f]{24}")
+
+
+class _GatewayLog(NamedTuple):
+    """A log to look into: its address and tenant, and how a command names them without a password."""
+
+    address: str
+    tenant: str
+    shown: str
+    before: str = ""
+    path: str = ""
+
+
+def _gateway_logs(place: str, reference: str, name: str) -> Iterator[_GatewayLog]:
+    """The logs of the gateway whose state is at ``place``. Raises ``StoreError``."""
+    if "://" not in place:
+        for file in sorted(Path(place).expanduser().glob("*.db")):
+            yield _GatewayLog(str(file), "default", shlex.quote(str(file)), path=str(file))
+    elif _GATEWAY_ID.fullmatch(name):  # a database is asked for nothing that only looks like a name
+        from thinkback.stores.formats import tenants_at
+
+        kind, _, where = reference.partition(":")
+        shown = {"env": f'"${where}"', "file": f'"$(cat {shlex.quote(where)})"'}.get(kind)
+        for tenant in tenants_at(place):
+            # an address that stands in the configuration has no password
+            yield _GatewayLog(place, tenant, shown or shlex.quote(place), f"THINKBACK_TENANT={shlex.quote(tenant)} ")
+
+
+def _session_in(place: _GatewayLog, name: str) -> str:
+    """The id of the session ``name`` in a log; empty where it has none, or is no log (the gateway's own state)."""
+    from thinkback.stores import open_store
+
+    try:
+        log = open_store(place.address, tenant=place.tenant, connections=1)
+    except ThinkbackError:
+        return ""
+    try:
+        found = log.find_session(name)
+    except ThinkbackError:
+        return ""
+    finally:
+        log.close()
+    return found.id if found is not None else ""
+
+
+def _with_tenants(error: NotFoundError, url: str, tenant: str) -> NotFoundError:
+    """``error`` of a session that the log of ``tenant`` does not have, with the tenants in whose logs it may be."""
+    from thinkback.errors import StoreError
+    from thinkback.stores.formats import tenants_at
+
+    try:
+        others = [name for name in tenants_at(url) if name != tenant]
+    except StoreError:
+        return error
+    if not others:
+        return error
+    which = f"this is the log of the tenant {tenant}; the database has those of {', '.join(others)}"
+    actions = (*error.next_actions, f"{which}: name one, as THINKBACK_TENANT={others[0]}")
+    return NotFoundError(error.message, details=error.details, next_actions=actions)
 
 
 @contextmanager
@@ -258,17 +391,24 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
     """The session called ``name``, else the one used last, sub-agents aside."""
     if name:
         return store.find(name)
-    sessions = [info for info in store.sessions() if not info.is_task]
-    if not sessions:
+    found = next((info for info in newest_first(store) if not info.is_task), None)
+    if found is None:
         raise NotFoundError(
             "the log has no sessions yet", next_actions=("`thinkback chat` or `thinkback run` begins one",)
         )
-    return sessions[0]
+    return found
+
+
+def newest_first(store: SessionStore) -> Iterator[SessionInfo]:
+    """The sessions, last used first: mostly nobody asks for more than a few."""
+    yield from (few := store.sessions(_FEW))
+    if len(few) == _FEW:
+        yield from store.sessions()[_FEW:]
 
 
 def last_used(store: SessionStore) -> SessionInfo:
     """The session used last in which something was said, sub-agents aside; without one that used last."""
-    said = (info for info in store.sessions() if info.commits and not info.is_task)
+    said = (info for info in newest_first(store) if info.commits and not info.is_task)
     return next(said, None) or chosen(store, None)
 
 

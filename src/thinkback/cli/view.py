@@ -24,7 +24,7 @@ from thinkback.errors import MissingPackageError, install_hint
 @click.option("--write", is_flag=True, help="Allow changes: annotate, edit, title, branch, redact.")
 @db_option
 def view_command(session: str, port: int, no_browser: bool, write: bool, db: str) -> None:
-    """Show the log as pages in the browser: sessions, conversations, and what went back of them, and why.
+    """Show the log as pages in the browser: sessions, conversations, and which reasoning was sent back, and why.
 
     SESSION opens its conversation, else the list of sessions. The pages are served on 127.0.0.1 until Ctrl-C, to the
     browser that opens the printed link: it works once, within a minute. Without --write no conversation is changed; a

@@ -460,7 +460,8 @@ def _beside(piece: Piece, case: Case, here: set[str], *, untied: bool) -> Piece:
     item = isinstance(block, Unknown | Media)
     if item and not block.carriers and not (case.same and case.verdict.text):
         lost = case.verdict.reason
-    out = None if item and lost else _plain(block, left, case, changed=lost != "")
+    told = Text(block.text) if isinstance(block, Unknown) and block.text else None
+    out = told if item and lost else _plain(block, left, case, changed=lost != "")
     return msgspec.structs.replace(piece, out=out, reason=lost, away=tuple(away))
 
 
@@ -604,6 +605,7 @@ def _first_lost(pieces: Sequence[Piece], case: Case) -> Piece | None:
 def _renamed(blocks: tuple[Block, ...], case: Case) -> tuple[tuple[Block, ...], tuple[str, ...]]:
     """The blocks with their calls under ids that are given, and given once; and those ids."""
     unit, policy = case.unit, case.policy
+    blocks = translate.fitted_calls(blocks, policy.custom)
     native = policy.form == "native"
     # A response that people changed is none that the provider knows: nothing must tie its calls to one.
     anew = native and unit.changes is not None and unit.changes.void != "" and unit.thoughts != ()

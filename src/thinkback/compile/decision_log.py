@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from thinkback.compile.counts import weight_of
+from thinkback.compile.counts import weigh, weight_of
 from thinkback.compile.pieces import Piece
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import Away, ResponseUnit
@@ -32,12 +32,13 @@ _NO_PARTS: Mapping[str, int] = {}
 class DecisionLog:
     """The decisions about one response, for the message at index ``at``.
 
-    ``opaque`` are the values that go out, ``characters`` the size of the reasoning that does. ``void`` is why no
+    ``opaque`` are the values that go out; of the reasoning that does, ``native`` is the weight of what goes as it was
+    made, and ``told`` of what goes as text. ``void`` is why no
     carrier of it may go. By commit hash, ``parts`` are where among the blocks of the message those stand that go in
     their place, and ``remarks`` are made beside the reason why a block goes.
     """
 
-    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "parts", "remarks", "rule", "void")
+    __slots__ = ("at", "decisions", "guessed", "native", "opaque", "parts", "remarks", "rule", "told", "void")
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class DecisionLog:
         self.parts = parts
         self.decisions: list[Decision] = []
         self.opaque: list[str] = []
-        self.characters = 0
+        self.native = self.told = 0
 
     def enter(self, pieces: Iterable[Piece]) -> None:
         """What became of ``pieces``, in their order."""
@@ -71,16 +72,24 @@ class DecisionLog:
     def _thought(self, piece: Piece, block: ThinkingBlock) -> None:
         state, hash, reason = piece.action, piece.hash, piece.reason
         carries = block.signature != "" or block.carriers != ()
-        if state != "drop":
-            self.characters += weight_of(block) if state == "native" else len(block.thought)
+        if state == "native":
+            self.native += weight_of(block)
+        elif state != "drop":
+            self.told += weigh(block.thought)
         if block.thought or not carries:
-            self._add(state, "reasoning", hash, reason, len(block.thought))
+            self._add(state, "reasoning", hash, reason, len(block.thought), piece.cause)
         for carrier in carriers_of(block) if carries else ():
             if state == "native":
                 self._add("native", carrier.kind, hash, reason)
                 self.opaque += opaque_values((carrier,))
             else:
-                self._add("drop", carrier.kind, hash, self.void or (reason if state == "drop" else piece.beside))
+                why = self.void or (reason if state == "drop" else piece.beside)
+                self._add("drop", carrier.kind, hash, why, cause=piece.cause)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a block that is no reasoning has the signature of reasoning that goes without being there."""
+        return any(one.what == "thought_signature" and one.action == "native" for one in self.decisions)
 
     def _beside(self, piece: Piece, block: Block) -> None:
         """A block that is no reasoning; an item that nobody else can read stays away with the first of its carriers."""
@@ -91,19 +100,21 @@ class DecisionLog:
                 self.opaque += opaque_values((carrier,))
                 continue
             if not lost:
-                self._item(piece.hash, block, against)
+                self._item(piece.hash, block, against, sent=True)
             lost = lost or against
             self._add("drop", carrier.kind, piece.hash, self.void or against)
         if not block.carriers:
-            self._item(piece.hash, block, piece.reason)
+            self._item(piece.hash, block, piece.reason, sent=True)
 
-    def _item(self, hash: str, block: Block, reason: str) -> None:
-        if isinstance(block, Unknown | Media):
+    def _item(self, hash: str, block: Block, reason: str, *, sent: bool = False) -> None:
+        if isinstance(block, Unknown) and block.text and sent:
+            self._add("text", "text", hash, f"its words go as text: {reason}", len(block.text))
+        elif isinstance(block, Unknown | Media):
             self._add("drop", "text", hash, reason, len(block.wire))
 
     def _stand_in(self, piece: Piece) -> None:
         """Something goes out, or is done, that is no block of the log."""
-        self.characters += len(piece.text)
+        self.told += weigh(piece.text)
         what: What = "thought_signature" if piece.state == "dummy" else "reasoning"
         self._add(piece.action, what, "", piece.reason, len(piece.text))
 
@@ -137,7 +148,7 @@ class DecisionLog:
 
     def flatten(self, hash: str, reason: str, characters: int) -> None:
         """A response goes out as text in the user's words."""
-        self._add("text", "text", hash, reason, characters)
+        self._add("text", "text", hash, reason, characters, "flatten")
 
     def take_back(self, reason: str) -> None:
         """The dialect has no message for what was decided, so nothing of it goes out."""
@@ -148,18 +159,20 @@ class DecisionLog:
             for decision in self.decisions
             if decision.block or decision.action == "drop"
         ]
-        self.opaque, self.characters = [], 0
+        self.opaque, self.native, self.told = [], 0, 0
 
     def sort(self, hashes: Sequence[str]) -> None:
         """Put the decisions in the order of the blocks they are about; those about none come last."""
         place = {hash: number for number, hash in enumerate(hashes)}
         self.decisions.sort(key=lambda decision: place.get(decision.block, len(place)))
 
-    def _add(self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0) -> None:
-        if action == "drop":
-            made = Decision("drop", what, hash, self.rule, reason, characters=characters, guessed=self.guessed)
-        else:
+    def _add(
+        self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0, cause: str = ""
+    ) -> None:
+        at, part = -1, -1
+        if action != "drop":
             reason += self.remarks.get(hash, "")
-            part = self.parts.get(hash, -1)
-            made = Decision(action, what, hash, self.rule, reason, self.at, part, characters, self.guessed)
-        self.decisions.append(made)
+            at, part = self.at, self.parts.get(hash, -1)
+        self.decisions.append(
+            Decision(action, what, hash, self.rule, reason, at, part, characters, self.guessed, cause=cause)
+        )

@@ -8,17 +8,18 @@ Promises: a state is never changed by ``extend``; from empty or step by step, th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from thinkback.compile.counts import DEFAULT_RATIO, Counted, counted_request, weigh_tools
 from thinkback.compile.grouping import Grouper
 from thinkback.compile.persistent_list import LINES, Framing, PersistentList, PersistentSet, hash_items
-from thinkback.compile.policy import Inputs, Policy, applies
-from thinkback.compile.prefix_binding import Prefix
+from thinkback.compile.policy import Inputs, Policy, appends, applies
+from thinkback.compile.prefix_binding import Member, Prefix, left_out
 from thinkback.compile.select import Selection, grouped, selected, window
-from thinkback.compile.units import Minted, Turn, before_break, count_finished, is_told
+from thinkback.compile.units import Minted, ResponseUnit, Turn, before_break, count_finished, is_told
 from thinkback.compile.write import Anchor, Cache, Cursor, Loop, Output, Plain, hash_plain, plain_bytes
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
@@ -39,6 +40,7 @@ class Settled(msgspec.Struct, frozen=True):
     system: PersistentList[bytes] = msgspec.field(default_factory=PersistentList)
     decisions: PersistentList[Decision] = msgspec.field(default_factory=PersistentList)
     opaque: PersistentSet = msgspec.field(default_factory=PersistentSet)
+    chain: PersistentList[Member] = msgspec.field(default_factory=PersistentList)
 
     def grow(self, out: Output) -> Settled:
         """A version with ``out`` behind it."""
@@ -49,6 +51,7 @@ class Settled(msgspec.Struct, frozen=True):
             self.system.grow(out.system),
             self.decisions.grow(out.decisions),
             self.opaque.grow(tuple(out.opaque)),
+            self.chain.grow(out.chain),
         )
 
 
@@ -56,8 +59,10 @@ class State(msgspec.Struct, frozen=True):
     """What the fold knows. ``pending`` turns may still change; the ``settled`` ones before them cannot.
 
     ``out`` is what the settled turns came to, ``cursor`` how far they are, ``under`` the digest of the system messages
-    that reasoning in them was judged under, ``floor`` how many responses are left out of it to avoid a gap. ``cache``
+    that reasoning in them was judged under, ``unfit`` why some responses (commit hashes) are left out of it. ``cache``
     has what was written of pending turns. ``selection`` is what people said about commits, where anybody did.
+    ``counted`` is the last request to this model that the provider counted and whose record has an estimate, be its
+    response among what is sent or not.
     """
 
     inputs: Inputs
@@ -72,7 +77,8 @@ class State(msgspec.Struct, frozen=True):
     minted: tuple[str, Minted] | None = None
     selection: Selection | None = None
     under: str = ""
-    floor: int = 0
+    unfit: Mapping[str, str] = {}
+    counted: Counted | None = None
 
 
 def empty(inputs: Inputs) -> State:
@@ -80,10 +86,10 @@ def empty(inputs: Inputs) -> State:
     return _start(inputs, ())
 
 
-def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer, floor: int = 0) -> State:
+def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer, unfit: Mapping[str, str] | None = None) -> State:
     """The state after ``commits``, from empty. Raises ``ReplayRefused``."""
-    grouper, selection = grouped(commits)
-    return _take(_start(inputs, grouper.repairs, floor, selection), commits, grouper, writer)
+    grouper, selection = grouped(commits, appends=appends(inputs))
+    return _take(_start(inputs, grouper.repairs, unfit, selection), commits, grouper, writer)
 
 
 def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
@@ -107,10 +113,15 @@ def _is_under_others(state: State, turns: Sequence[Turn], writer: Writer) -> boo
     return state.under != _under(state, selected(turns, state.selection), writer)
 
 
-def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection: Selection | None = None) -> State:
+def _start(
+    inputs: Inputs,
+    repairs: Sequence[Repair],
+    unfit: Mapping[str, str] | None = None,
+    selection: Selection | None = None,
+) -> State:
     """An empty state that knows which of ``repairs`` hold for ``inputs``."""
     policy = Policy(inputs, repairs)
-    return State(inputs, policy, PersistentList(), Settled(), Cursor(), Cache(), selection=selection, floor=floor)
+    return State(inputs, policy, PersistentList(), Settled(), Cursor(), Cache(), selection=selection, unfit=unfit or {})
 
 
 def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Writer) -> State:
@@ -146,7 +157,19 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         tools=grouper.tools,
         minted=grouper.minted,
         under=under,
+        counted=_counted(grouper.reported, state.policy) or state.counted,
     )
+
+
+def _counted(units: Sequence[ResponseUnit], policy: Policy) -> Counted | None:
+    """The last of the requests for ``units`` to this model that the provider counted, if it has an estimate."""
+    for unit in reversed(units):
+        size = unit.minted.size if unit.minted is not None else 0
+        if not size or unit.usage is None or not policy.calibrates(unit.header.origin):
+            continue
+        if (found := counted_request(unit, unit.usage, size)) is not None:
+            return found
+    return None
 
 
 def _loop(state: State, writer: Writer, under: str, *, keeps: bool = True) -> Loop:
@@ -154,7 +177,7 @@ def _loop(state: State, writer: Writer, under: str, *, keeps: bool = True) -> Lo
     prefix = None
     if state.policy.binds:
         prefix = Prefix(hash_plain(state.out.plain, writer), under, state.inputs.prefix[1])
-    return Loop(state.policy, writer, state.cursor, state.cache, state.out.opaque, prefix, state.floor, keeps=keeps)
+    return Loop(state.policy, writer, state.cursor, state.cache, state.out.opaque, prefix, state.unfit, keeps=keeps)
 
 
 def _under(state: State, turns: Sequence[Turn], writer: Writer) -> str:
@@ -205,13 +228,13 @@ def _empties(turn: Turn) -> bool:
 
 
 def request(state: State, writer: Writer) -> tuple[State, Request]:
-    """The next request of ``state``; and the state, folded again where what is bound to its prefix has a gap.
+    """The next request of ``state``; and the state, folded again where what is bound to its prefix does not fit.
 
     Raises ``ReplayRefused``, and ``ContextRefused`` where what is left is no conversation.
     """
     made = Request(state, writer)
-    if made.gap > state.floor:
-        state = fold(state.inputs, tuple(state.commits), writer, made.gap)
+    while unfit := made.unfit():
+        state = fold(state.inputs, tuple(state.commits), writer, {**state.unfit, **unfit})
         made = Request(state, writer)
     made.check(writer)
     return state, made
@@ -239,7 +262,7 @@ class Request:
             loop.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
         self._out, self._cursor = loop.out, loop.cursor
         self.off, self.lifts = loop.cursor.off, loop.cursor.lifts
-        self.gap = loop.cursor.chain.gap
+        self.chain = loop.cursor.chain.sent if state.policy.rule.prefix_bound else None
         self._anchor = loop.anchor or Anchor(0, 0, "")
         self.kept = self._anchor.response
         open_at = loop.open_at if loop.open_at >= 0 else loop.cursor.messages
@@ -259,6 +282,14 @@ class Request:
             details={"endpoint": endpoint, "left_out": cursor.left},
             next_actions=("annotate one of the user's messages as normal", "or raise context.size, or ask something"),
         )
+
+    def unfit(self) -> dict[str, str]:
+        """The responses (commit hashes) whose bound reasoning must stay away so that the rest is valid, and why."""
+        progress = self._cursor.chain
+        ends_broken = self.state.inputs.recipe == 1 and progress.broken and progress.sent.length > 0
+        if progress.fits and not ends_broken:
+            return {}
+        return left_out([*self.state.out.chain, *self._out.chain], ends_broken=ends_broken)
 
     @property
     def system(self) -> list[bytes]:
@@ -328,17 +359,24 @@ class Request:
     def __len__(self) -> int:
         return self._cursor.messages - self._anchor.messages
 
-    def counts(self) -> Counts:
-        """Estimated tokens, stored and sent."""
-        sums = self._cursor.tally
-        reasoning = sums.reasoning(sums.sent_reasoning)
+    def counts(self, tools: Sequence[Tool]) -> Counts:
+        """Tokens, stored and sent; ``tools`` go beside the messages."""
+        sums, beside = self._cursor.tally, weigh_tools(tools) / DEFAULT_RATIO
+        if self.state.selection is not None and sums.counted is not None:
+            # What stood before that response may have been something else when it was asked for.
+            sums = msgspec.structs.replace(sums, counted=None)
+        size = sums.size(self.state.counted, beside)
         return Counts(
-            raw=round(sums.other(sums.raw - sums.raw_reasoning) + sums.reasoning(sums.raw_reasoning)),
-            effective=round(sums.other(sums.sent - sums.sent_reasoning) + reasoning),
-            effective_reasoning=round(reasoning),
-            limit=self.state.inputs.target.info.context,
-            calibrated=sums.is_calibrated,
+            raw=round(size + sums.raw.tokens - sums.sent.tokens),
+            effective=round(size),
+            effective_reasoning=round(sums.sent.thought),
+            limit=self.state.inputs.settings.context_limit or self.state.inputs.target.info.context,
+            calibrated=(self.state.counted or sums.counted) is not None,
         )
+
+    def size(self, tools: Sequence[Tool]) -> int:
+        """The estimate of this request that no report is in, for the record: the next one is measured by it."""
+        return round(self._cursor.tally.sent.tokens + weigh_tools(tools) / DEFAULT_RATIO)
 
 
 def tools_digest(tools: Sequence[Tool]) -> str:

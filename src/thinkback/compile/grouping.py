@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from thinkback.compile.units import NOBODY, Changes, MessageUnit, Minted, ResponseUnit, Turn
+from thinkback.compile.units import NOBODY, Chain, Changes, MessageUnit, Minted, ResponseUnit, Turn
 from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.commits import (
     BranchSummary,
@@ -30,9 +30,9 @@ ALONE = "it was written down by a person and belongs to no response"
 class Grouper:
     """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
 
-    ``missed`` says that a commit belongs to a response that is not here, ``curated`` that one speaks about others or
-    was erased, which ``select`` sees to. ``repairs`` are those that came along, ``minted`` is the last request's
-    record, for the response of that id.
+    ``missed`` says that a commit belongs to a response that is not here, ``curated`` that one speaks about others,
+    stands elsewhere or was erased, which ``select`` sees to. ``repairs`` are those that came along, ``reported`` the
+    responses whose usage did, ``minted`` is the last request's record, for the response of that id.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Grouper:
         self.missed = False
         self.curated = False
         self.repairs: list[Repair] = []
+        self.reported: list[ResponseUnit] = []
         self._owner = object()
         self._turn: Turn | None = None
         self._unit: ResponseUnit | None = None
@@ -109,7 +110,8 @@ class Grouper:
         """The record of a request; its response, if it brought one, comes next."""
         record: Any = commit.value
         stored = record.settings.get(SERVER_STATE) == "true"
-        minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
+        chain = Chain(*record.chain) if record.chain is not None else None
+        minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored, record.size, chain)
         self.minted = commit.response, minted
 
     def add_message(
@@ -119,6 +121,7 @@ class Grouper:
         came. ``message`` in its ``role`` is what the commit comes to where it is of another kind.
         """
         said: Any = commit.value if message is None else message
+        self.curated = self.curated or said.before != ""
         who = role or ("user" if commit.kind == "user" else "system")
         turn = self._last_turn()
         if turn is None or turn.state == "completed" or (who == "user" and (turn.has_response or turn.state)):
@@ -162,6 +165,7 @@ class Grouper:
         if unit is not None:
             usage: Any = commit.value
             unit.usage = usage
+            self.reported.append(unit)
 
     def end_turn(self, commit: Commit) -> None:
         """The end of the last turn; a further end of a completed one is the end of an attempt that left nothing."""

@@ -6,6 +6,7 @@ import fnmatch
 from typing import NamedTuple
 
 from thinkback.model.blocks import Origin
+from thinkback.model.commits import RECIPE
 from thinkback.model.target import Target, model_matches
 
 
@@ -17,23 +18,31 @@ class Verdict(NamedTuple):
     reason: str
 
 
-_ACCOUNT = "minted under another account"
+_OTHER_MODEL = "minted by model {}, target is {}"
+OTHER_ACCOUNT = "minted under another account"
 VALID = Verdict(True, True, "minted by this endpoint and model")
 NO_ORIGIN = Verdict(False, True, "its origin is not known: readable text may go back, opaque values may not")
 
 
-def check(origin: Origin, target: Target, end_user: str = "") -> Verdict:
-    """Compare ``origin`` with ``target``, asked for ``end_user``, as the target's rule demands."""
+def check(origin: Origin, target: Target, end_user: str = "", recipe: int = RECIPE) -> Verdict:
+    """Compare ``origin`` with ``target``, asked for ``end_user``, as the target's rule demands.
+
+    Where nobody knows the endpoint, as of what was imported, the model decides; the first ``recipe`` did not ask.
+    """
     if _is_own(origin, target):
         return VALID
     if not origin.endpoint:
+        if recipe > 1 and _models(origin) and not (_reads(origin, target) or _is_of(origin, target)):
+            return Verdict(
+                False, False, _OTHER_MODEL.format(origin.requested_model or origin.served_model, target.model)
+            )
         if origin.dialect != target.endpoint.dialect:
             return Verdict(False, True, "its origin is not known, and it was written in another dialect")
         return NO_ORIGIN
     difference = _difference(origin, target, end_user)
     if difference:
         return Verdict(False, False, difference)
-    return Verdict(False, not target.rule.guard.account, _ACCOUNT) if _other_account(origin, target) else VALID
+    return Verdict(False, not target.rule.guard.account, OTHER_ACCOUNT) if _other_account(origin, target) else VALID
 
 
 def _is_own(origin: Origin, target: Target) -> bool:
@@ -55,7 +64,7 @@ def _difference(origin: Origin, target: Target, end_user: str) -> str:
     if elsewhere and not any(fnmatch.fnmatchcase(origin.endpoint, pattern) for pattern in guard.hosts):
         return f"minted by {origin.endpoint}, target is {target.base_url}"
     if not _reads(origin, target):
-        return f"minted by model {origin.requested_model}, target is {target.model}"
+        return _OTHER_MODEL.format(origin.requested_model, target.model)
     return "minted for another end user" if guard.end_user and origin.end_user != end_user else ""
 
 
@@ -69,9 +78,22 @@ def _other_account(origin: Origin, target: Target) -> bool:
     return known or (guard.account and guard.unknown_account == "drop")
 
 
+def _models(origin: Origin) -> list[str]:
+    return [model for model in (origin.requested_model, origin.served_model) if model]
+
+
+def _is_of(origin: Origin, target: Target) -> bool:
+    """Whether the target's model minted it under another host's name for it: ``deepseek/deepseek-v4-pro``."""
+    return _bare(target.model) in map(_bare, _models(origin))
+
+
+def _bare(model: str) -> str:
+    return model.rpartition("/")[2].lower()
+
+
 def _reads(origin: Origin, target: Target) -> bool:
     """Whether the target's model is one of those that minted, or reads what one of them wrote."""
-    minted = [model for model in (origin.requested_model, origin.served_model) if model]
+    minted = _models(origin)
     if target.model in minted:
         return True
     guard = target.rule.guard

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 import msgspec
 
 from thinkback.compile import translate
-from thinkback.compile.counts import Tally, report_of, size_of
+from thinkback.compile.counts import Calibration, report_of, size_of, weigh
 from thinkback.compile.select import grouped, selected, window
 from thinkback.compile.units import NOBODY, MessageUnit, ResponseUnit, Turn
 from thinkback.errors import NotFoundError
@@ -251,13 +251,14 @@ def _contents(commits: Sequence[Commit]) -> Mapping[str, Priority]:
     return {c.hash: c.value.priority for c in commits if isinstance(c.value, Content) and not c.edit}
 
 
-def _calibrated(turns: Sequence[Turn]) -> Tally:
+def _calibrated(turns: Sequence[Turn]) -> Calibration:
     """What providers reported of all responses, whoever they are."""
-    tally = Tally()
+    tally = Calibration()
     for unit in (unit for turn in turns for unit in turn.responses if unit.usage is not None):
         stored = unit.changes.source if unit.changes is not None else unit
         beside = unit.usage is not None and "reasoning_beside_output" in unit.usage.counted
-        tally.calibrate(report_of(stored, size_of(stored), "added" if beside else "unknown"))
+        size = size_of(stored)
+        tally.add(size, report_of(stored, size, "added" if beside else "unknown"))
     return tally
 
 
@@ -363,7 +364,7 @@ def _lasts(piece: _Rendered, strategy: str) -> bool:
     return role == "user" or (role == "assistant" and not piece.in_loop)
 
 
-def _fitting(told: Sequence[Sequence[_Rendered]], tokens: int, tally: Tally) -> int:
+def _fitting(told: Sequence[Sequence[_Rendered]], tokens: int, tally: Calibration) -> int:
     """Where the turns begin that fit; the last one always goes whole."""
     left = float(tokens)
     first = max(len(told) - 1, 0)
@@ -375,11 +376,11 @@ def _fitting(told: Sequence[Sequence[_Rendered]], tokens: int, tally: Tally) -> 
     return first
 
 
-def _tokens(message: CompiledMessage, tally: Tally) -> float:
+def _tokens(message: CompiledMessage, tally: Calibration) -> float:
     if message.role == "reasoning":
-        return tally.reasoning(len(message.text))
+        return tally.reasoning(weigh(message.text))
     calls = (block for block in message.blocks if isinstance(block, ToolCall))
-    return tally.other(len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls))
+    return tally.other(weigh(message.text) + sum(weigh(call.name) + weigh(call.arguments) for call in calls))
 
 
 def _ordered(messages: Sequence[CompiledMessage], order: Sequence[str]) -> tuple[Sequence[CompiledMessage], list[str]]:

@@ -149,6 +149,30 @@ def stand_in(commit: Commit) -> Commit:
     return msgspec.structs.replace(commit, value=value)
 
 
+def placed(commits: Sequence[Commit], curation: Curation) -> Sequence[Commit]:
+    """``commits`` with system messages in the places that a program gave them."""
+    moved: dict[str, list[Commit]] = {}
+    known = {commit.hash for commit in commits}
+    for commit in commits:
+        value = curation.value(commit) if commit.kind == "system" and not commit.edit else None
+        if isinstance(value, Message) and value.before in known and value.before != commit.hash:
+            moved.setdefault(value.before, []).append(commit)
+    if not moved:
+        return commits
+    away = {commit.hash for those in moved.values() for commit in those}
+    order: list[Commit] = []
+    waiting = [commit for commit in reversed(commits) if commit.hash not in away]
+    while waiting:
+        commit = waiting.pop()
+        those = moved.pop(commit.hash, None)
+        if those is None:
+            order.append(commit)
+        else:
+            waiting += [commit, *reversed(those)]
+    # Those that stand before each other, which nobody makes, stand where they came.
+    return order if not moved else commits
+
+
 class Run(NamedTuple):
     """What a checkpoint stands for: the positions of its first and last commit."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.commits import Repair
+from thinkback.model.commits import RECIPE, Repair
 from thinkback.model.rule import Form, MissingStep, Rule, Switch, stand_ins
 from thinkback.model.target import Settings, Target, lookup
 
@@ -21,7 +21,9 @@ _BROKEN = "; it went along before, so a prompt cache ends at this message"
 class Inputs(msgspec.Struct, frozen=True):
     """What compile builds for. ``params`` are the native parameters of the request, ``tools`` whether it has any.
 
-    ``prefix`` are digests of system and tools where the rule binds reasoning to them.
+    ``prefix`` are digests of system and tools where the rule binds reasoning to them. ``recipe`` as in the
+    records of requests: what earlier versions sent is built again as they built it. ``custom``: the host has tools
+    that take any text; ``None`` where calls of such tools stay as they came.
     """
 
     target: Target
@@ -29,6 +31,8 @@ class Inputs(msgspec.Struct, frozen=True):
     params: dict[str, Any]
     tools: bool
     prefix: tuple[str, str] = ("", "")
+    recipe: int = RECIPE
+    custom: bool | None = None
 
 
 class ResponseContext(msgspec.Struct, frozen=True, gc=False):
@@ -103,10 +107,19 @@ class Policy:
         self._stances: dict[ResponseContext, Stance] = {}
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
         self.binds = binds(rule, inputs.settings)
+        switch = rule.keep_switch
+        self.counts_later = rule.reads_later if switch is None else self.thinking and self.wants(switch)
+        self.recipe = inputs.recipe
+        self.custom = inputs.custom
+        self.appends = appends(inputs)
 
     def excludes(self, switch: Switch) -> bool:
         """Whether the request has a parameter that ``switch`` does not go with."""
         return any(lookup(self._params, path) is not None for path in switch.unless)
+
+    def wants(self, switch: Switch) -> bool:
+        """Whether ``switch`` goes along as the settings are, and the request does not exclude it."""
+        return (self.asks or not switch.asked) and not self.excludes(switch)
 
     def conflicts(self, place: ResponseContext) -> bool:
         """Whether nothing may be sent where the endpoint demands it and takes nothing in its place."""
@@ -117,7 +130,7 @@ class Policy:
 
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
-        return guard.check(origin, self.target, self._end_user)
+        return guard.check(origin, self.target, self._end_user, self.recipe)
 
     def calibrates(self, origin: Origin) -> bool:
         """Whether what was counted for a response of ``origin`` says something about this target's model."""
@@ -264,6 +277,12 @@ def _last_resort(rule: Rule) -> tuple[MissingStep, ...]:
 def binds(rule: Rule, settings: Settings) -> bool:
     """Whether what is sent depends on what stood before it when it was made."""
     return rule.prefix_bound or (settings.server_state and rule.server_state is not None)
+
+
+def appends(inputs: Inputs) -> bool:
+    """Whether system messages stay where they came: asked for, of use, and nothing that the endpoint refuses."""
+    rule = inputs.target.rule
+    return inputs.settings.system_changes == "append" and rule.prefix_bound and rule.system == "late"
 
 
 def keep_last(settings: Settings) -> int | None:

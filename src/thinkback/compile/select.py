@@ -12,8 +12,9 @@ from itertools import islice
 
 import msgspec
 
+from thinkback.compile.counts import weigh_message
 from thinkback.compile.grouping import ALONE, Grouper, summarised
-from thinkback.compile.overrides import Now, arrange, checkpoints, contents, priorities, stand_in
+from thinkback.compile.overrides import Now, arrange, checkpoints, contents, placed, priorities, stand_in
 from thinkback.compile.translate import call_of_result
 from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
@@ -32,14 +33,18 @@ LEFT_OUT = "(left out)"
 ERASED = "(erased)"
 
 
-def grouped(commits: Sequence[Commit]) -> tuple[Grouper, Selection | None]:
-    """The turns of a history, and what people said about it, if anybody did."""
+def grouped(commits: Sequence[Commit], *, appends: bool = False) -> tuple[Grouper, Selection | None]:
+    """The turns of a history, and what people said about it, if anybody did.
+
+    ``appends``: system messages stay where they came, also those that a program put among what there was.
+    """
     grouper = Grouper()
     grouper.take(commits)
     if not grouper.curated:
         return grouper, None
-    selection, grouper = Selection(commits), Grouper()
+    selection, reported, grouper = Selection(commits, appends=appends), grouper.reported, Grouper()
     grouper.take(selection.commits)
+    grouper.reported = reported  # also of what a checkpoint stands for
     return grouper, selection
 
 
@@ -62,8 +67,9 @@ class Selection:
     Built once for a history; ``turn`` says what goes of each turn, also of turns that came after it.
     """
 
-    def __init__(self, commits: Sequence[Commit]) -> None:
+    def __init__(self, commits: Sequence[Commit], *, appends: bool = False) -> None:
         curation = curate(commits)
+        commits = commits if appends else placed(commits, curation)
         self.now = contents(commits, curation)
         self.said = priorities(commits, curation)
         made = list(checkpoints(curation, self.said))
@@ -94,7 +100,7 @@ class Selection:
         return made
 
     def _changed_message(self, unit: MessageUnit) -> MessageUnit:
-        stored, message = len(unit.message.text), unit.message
+        stored, message = weigh_message(unit.message), unit.message
         said, now, covered = self.said.get(unit.hash), self.now.get(unit.hash), self.covered.get(unit.hash)
         gone, at = "", self._summaries.get(unit.hash, -1)
         if now is not None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, TypeVar, assert_never, cast
 
 import msgspec
 
 from thinkback.compile.units import ResponseUnit
 from thinkback.errors import UnsupportedContent
-from thinkback.model import canonical
+from thinkback.model import canonical, custom_tools
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, within
 from thinkback.model.commits import Message, Tool
 from thinkback.model.plan import Writer
-from thinkback.model.rule import SystemPlace
+from thinkback.model.rule import Endpoint, SystemPlace
+
+AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 INTERRUPTED = "This call was interrupted; it has no result."
 # Some providers take no function without a schema of an object.
@@ -31,14 +33,19 @@ def message(message: Message, dialect: str) -> Message:
     if message.dialect in ("", dialect):
         return message
     for part in message.parts:
-        if isinstance(part, Unknown) or (isinstance(part, Media) and not (part.data or part.url)):
+        unsaid = isinstance(part, Unknown) and not part.text
+        if unsaid or (isinstance(part, Media) and not (part.data or part.url)):
             raise UnsupportedContent(
                 f"a message has a part that only {message.dialect} can say",
                 details={"dialect": dialect, "from": message.dialect},
                 next_actions=("go on with an endpoint of that dialect", "or start a new session without it"),
             )
-    parts = tuple(msgspec.structs.replace(part, wire="", carriers=()) for part in message.parts)
-    return Message(message.text, parts)
+    return Message(message.text, tuple(_unmade(part) for part in message.parts))
+
+
+def _unmade(part: Text | Media | Unknown) -> Text | Media:
+    """A part without what only its maker can read."""
+    return Text(part.text) if isinstance(part, Unknown) else msgspec.structs.replace(part, wire="", carriers=())
 
 
 def is_setting(message: Message) -> bool:
@@ -62,24 +69,42 @@ def described(message: Message) -> Message:
 
 def _described(part: Media | Unknown) -> str:
     if isinstance(part, Unknown):
-        return "(a part that cannot be shown here)"
+        return part.text or "(a part that cannot be shown here)"
     named = f" {part.name}" if part.name else ""
     return f"({part.media_type}{named}, which cannot be shown here)"
 
 
-def tools(offered: Sequence[Tool], dialect: str) -> tuple[list[Tool], list[Tool]]:
-    """(tools that ``dialect`` can offer, tools that only another one has: the provider itself runs them)."""
+def takes_custom(endpoint: Endpoint, writer: Writer) -> bool:
+    """Whether ``endpoint`` has tools that take any text."""
+    return writer.custom_tools == "all" or (writer.custom_tools == "some" and endpoint.custom_tools)
+
+
+def tools(
+    offered: Sequence[Tool], dialect: str, *, custom: bool | None = None
+) -> tuple[list[Tool], list[Tool], list[Tool]]:
+    """(tools that ``dialect`` can offer, tools that only another one has: the provider itself runs them, and custom
+    tools that go as functions).
+
+    ``custom``: the host has custom tools; ``None`` leaves them as the first recipe had them.
+    """
     fits: list[Tool] = []
     foreign: list[Tool] = []
+    as_functions: list[Tool] = []
     for tool in offered:
-        if tool.dialect in ("", dialect):
+        if custom is not None and custom_tools.definition_of(tool) is not None:
+            if not custom:
+                fits.append(custom_tools.as_function(tool))
+                as_functions.append(tool)
+            else:
+                fits.append(tool if tool.dialect in ("", dialect) else msgspec.structs.replace(tool, dialect=""))
+        elif tool.dialect in ("", dialect):
             fits.append(tool)
         elif is_native(tool):
             foreign.append(tool)
         else:
             schema = tool.parameters if tool.parameters != "{}" else _NO_PARAMETERS
             fits.append(msgspec.structs.replace(tool, parameters=schema, wire="", dialect=""))
-    return fits, foreign
+    return fits, foreign, as_functions
 
 
 def is_native(tool: Tool) -> bool:
@@ -150,11 +175,22 @@ def renamed(call: ToolCall, id: str, in_object: bool) -> ToolCall:
     return msgspec.structs.replace(call, id=id, wire=wire)
 
 
-def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolResult]:
-    """One result per call under the ids the calls go out with, written for ``dialect``."""
-    return [
-        _answer(result, call, id, dialect) for result, call, id in zip(answers_of(unit), unit.calls, ids, strict=True)
-    ]
+def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str, *, custom: bool | None = None) -> list[ToolResult]:
+    """One result per call under the ids the calls go out with, written for ``dialect``; ``custom`` as in ``tools``."""
+    calls = fitted_calls(unit.calls, custom)
+    return [_answer(result, call, id, dialect) for result, call, id in zip(answers_of(unit), calls, ids, strict=True)]
+
+
+def fitted_calls(blocks: Sequence[AnyBlock], custom: bool | None) -> tuple[AnyBlock, ...]:
+    """``blocks`` with each call of a custom tool in the form that the host has for it; ``custom`` as in ``tools``."""
+    if custom is None:
+        return tuple(blocks)
+    return tuple(
+        cast("AnyBlock", custom_tools.call_for(block, takes_custom=custom))
+        if isinstance(block, ToolCall) and custom_tools.is_custom(block)
+        else block
+        for block in blocks
+    )
 
 
 def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolResult:

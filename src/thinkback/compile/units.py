@@ -25,13 +25,24 @@ NOBODY = Origin("", "", "")
 """Who minted what a person wrote."""
 
 
+class Chain(NamedTuple):
+    """The reasoning that went in a request: of how many responses, and the digest of that of the last."""
+
+    length: int = 0
+    last: str = ""
+
+
 class Minted(msgspec.Struct, frozen=True, gc=False):
-    """What a response was minted under: hex digests of its request, and whether the provider was to keep it."""
+    """What a response was minted under: hex digests of its request, whether the provider was to keep it, the estimate
+    of its tokens, 0 where the record has none, and the chain of reasoning in it (``None``: the record does not say).
+    """
 
     system: str
     tools: str
     messages: str
     stored: bool
+    size: int = 0
+    chain: Chain | None = None
 
 
 class Change(NamedTuple):
@@ -259,8 +270,10 @@ def says(block: Block) -> bool:
     match block:
         case Text():
             return bool(block.text.strip())
-        case ThinkingBlock() | Unknown():
+        case ThinkingBlock():
             return False
+        case Unknown():
+            return bool(block.text)
         case _:
             return True
 

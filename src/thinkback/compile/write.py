@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from thinkback.compile import prefix_binding, translate
-from thinkback.compile.counts import Report, Sent, Tally, report_of, size_of
+from thinkback.compile.counts import (
+    Amount,
+    Sent,
+    Tally,
+    counted_request,
+    report_of,
+    sent_amount,
+    size_of,
+    stored_amount,
+    weigh,
+    weigh_message,
+)
 from thinkback.compile.decide import Answer, Precedents, case_of, decide, lifted_stance, remarks_of
 from thinkback.compile.decision_log import DecisionLog
 from thinkback.compile.guard import Verdict
 from thinkback.compile.persistent_list import LINES, PersistentList
 from thinkback.compile.pieces import Case
 from thinkback.compile.policy import Policy, ResponseContext
-from thinkback.compile.prefix_binding import NO_CHAIN, Chain, Link, Prefix
+from thinkback.compile.prefix_binding import Link, Member, Prefix, Progress
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn, says
 from thinkback.errors import ReplayRefused, UnsupportedContent
 from thinkback.model.blocks import Block, Text, ThinkingBlock
@@ -30,6 +41,10 @@ from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
 
 _REFUSED = "the exchange goes as text: the endpoint refused it in every other form"
+BEHIND = (
+    "context.systemChanges=append: it stands where it came, behind what was said before, so that reasoning bound to "
+    "that stays valid; its program has it further in front"
+)
 _ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 # How many of the messages that are left out an error names.
 _NAMED = 3
@@ -46,18 +61,17 @@ Plain: TypeAlias = bytes | Bare
 
 
 class Cursor(msgspec.Struct):
-    """How far the messages are: their number, the role of the last, how many responses came, and what they come to.
+    """How far the messages are: their number, the role of the last, and what they come to.
 
     ``began``: another message than a system message was among them; ``stripped``: a setting took away reasoning that
     the provider would keep. ``first`` is who said the first message that is no system message (``calls``: the
     assistant, with calls), ``left`` how many were left out before it, and ``named`` some of them. ``changed`` is the
     ``seq`` of the last commit that changed something, ``known`` how many messages are as they were when reasoning
-    behind them was made, ``chain`` what became of reasoning that is bound to its prefix. ``off``: one of them turns
-    thinking off; ``lifts``: reasoning of one goes only because an annotation asks for it. A loop changes its own copy.
+    behind them was made, ``chain`` how the chain of bound reasoning stands. ``off``: one of them turns thinking off;
+    ``lifts``: reasoning of one goes only because an annotation asks for it. A loop changes its own copy.
     """
 
     messages: int = 0
-    responses: int = 0
     left: int = 0
     known: int = 0
     changed: int = -1
@@ -68,13 +82,13 @@ class Cursor(msgspec.Struct):
     lifts: bool = False
     first: Literal["", "user", "assistant", "calls"] = ""
     named: tuple[str, ...] = ()
-    chain: Chain = NO_CHAIN
+    chain: Progress = Progress()
     tally: Tally = msgspec.field(default_factory=Tally)
 
     def copy(self) -> Cursor:
         """A twin that may be changed."""
         twin = copy.copy(self)
-        twin.tally = copy.copy(self.tally)
+        twin.tally = self.tally.copy()
         return twin
 
     def leave(self, hash: str, why: str) -> None:
@@ -86,8 +100,8 @@ class Cursor(msgspec.Struct):
 
 
 class Output:
-    """What goes out: fragments, each message without its reasoning, messages with it, system messages, decisions, and
-    the opaque values that went.
+    """What goes out: fragments, each message without its reasoning, messages with it, system messages, decisions, the
+    opaque values that went, and the responses whose bound reasoning did.
     """
 
     def __init__(self) -> None:
@@ -97,6 +111,7 @@ class Output:
         self.system: list[bytes] = []
         self.decisions: list[Decision] = []
         self.opaque: dict[str, None] = {}
+        self.chain: list[Member] = []
 
 
 class Anchor(NamedTuple):
@@ -129,7 +144,6 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
     decisions: list[Decision]
     sent: Sent
-    report: Report | None
     message: tuple[bytes, ...] = ()
     results: tuple[bytes, ...] = ()
     plain: Plain = b""
@@ -176,7 +190,7 @@ class Cache:
 class Loop:
     """Writes turns, in order, behind what ``before`` says; ``sent`` are the opaque values before them.
 
-    ``prefix`` checks what is bound to a prefix, ``floor`` is how many responses are left out of that to avoid a gap.
+    ``prefix`` checks what is bound to a prefix, ``unfit`` is why some responses (commit hashes) are left out of that.
     ``anchor`` is the last response that the provider keeps, and ``resumed`` the fragment behind it where it must be
     written otherwise to begin an array. ``keeps``: what is written goes into the ``cache``. ``open_at`` is the index of
     the first message of the turn under way.
@@ -190,7 +204,7 @@ class Loop:
         cache: Cache,
         sent: Container[str] = (),
         prefix: Prefix | None = None,
-        floor: int = 0,
+        unfit: Mapping[str, str] | None = None,
         *,
         keeps: bool = True,
     ) -> None:
@@ -201,7 +215,7 @@ class Loop:
         self._keeps = keeps
         self._sent = sent
         self._prefix = prefix
-        self._floor = floor
+        self._unfit = unfit or {}
         self.cursor = before.copy()
         self.out = Output()
         self.anchor: Anchor | None = None
@@ -230,7 +244,7 @@ class Loop:
                 if unit.change is not None or away:
                     self._add_changed(unit, away)
                 else:
-                    self._add_message(unit, len(unit.message.text))
+                    self._add_message(unit, weigh_message(unit.message))
             else:
                 stripped = kept is not None and not is_open and unit.hash not in kept
                 place = ResponseContext(is_open, used_tools, stripped, unit is not last, unit.calls != ())
@@ -244,21 +258,21 @@ class Loop:
 
     def _add_changed(self, unit: MessageUnit, gone: str) -> None:
         """A message that people changed, or that is ``gone``."""
-        stored = len(unit.message.text)
+        stored = weigh_message(unit.message)
         if unit.change is not None:
             gone, stored = unit.change.gone or gone, unit.change.stored
             self.change(unit.change.at)
         if not gone or (unit.role == "system" and not (unit.change is not None and unit.change.gone)):
             self._add_message(unit, stored)
             return
-        self.cursor.tally.raw += stored
+        self.cursor.tally.raw.other += stored
         self.cursor.leave(unit.hash, gone)
         self.out.decisions.append(self._dropped(unit.hash, gone, stored))
 
     def _add_message(self, unit: MessageUnit, stored: int) -> None:
         cursor, message = self.cursor, unit.message
-        cursor.tally.raw += stored
-        cursor.tally.sent += len(message.text)
+        cursor.tally.raw.other += stored
+        cursor.tally.sent.other += stored if unit.change is None else weigh_message(message)
         if self._is_of_another(message):
             self.out.decisions.append(self._dropped(unit.hash, f"a setting of a request in {message.dialect}"))
             return
@@ -269,6 +283,8 @@ class Loop:
             reason = f"the dialect has no place for a part of this message: {written.left_out}"
             self.out.decisions.append(self._dropped(unit.hash, reason))
         fragment = written.fragment
+        if message.before and self._policy.appends:
+            self.out.decisions.append(self._behind(unit.hash, len(message.text)))
         if place == "top":
             self.out.system.append(fragment)
             return
@@ -345,6 +361,11 @@ class Loop:
         guessed = self._policy.target.guessed
         return Decision("drop", "text", hash, self._policy.rule.id, reason, characters=characters, guessed=guessed)
 
+    def _behind(self, hash: str, characters: int) -> Decision:
+        """That a system message stands where it came, and not where its program has it."""
+        at, guessed = self.cursor.messages, self._policy.target.guessed
+        return Decision("text", "text", hash, self._policy.rule.id, BEHIND, at, characters=characters, guessed=guessed)
+
     def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
         """Fragments in their place, with what a dialect of alternating roles writes before them."""
         writer, cursor, out = self._writer, self.cursor, self.out.fragments
@@ -387,9 +408,8 @@ class Loop:
                 self._put("tool", written.results)
                 for result in written.results:
                     self._add_plain(result)
-        if written.link:
-            cursor.chain = cursor.chain.add(cursor.responses, written.link)
-        cursor.responses += 1
+        if written.link and self._policy.rule.prefix_bound:
+            self._chain(unit, written.link)
         if gone or not cursor.first or unit.changes is not None:
             self._reach(unit, place, gone, is_sent=message != (), flat=written.flat)
         out.decisions += self._placed(written.decisions) if written.flat else written.decisions
@@ -397,8 +417,12 @@ class Loop:
             out.opaque.update(dict.fromkeys(written.opaque))
         cursor.off = cursor.off or written.off
         cursor.lifts = cursor.lifts or written.lifts
-        cursor.tally.add(written.sent)
-        cursor.tally.calibrate(written.report)
+        tally = cursor.tally
+        has_estimate = unit.minted is not None and unit.minted.size > 0
+        if unit.usage is not None and not has_estimate and self._policy.calibrates(unit.header.origin):
+            tally.counted = counted_request(unit, unit.usage, tally.sent.tokens) or tally.counted
+        tally.raw.add(written.sent.raw)
+        tally.sent.add(written.sent.sent)
 
     def _next_index(self) -> int:
         """The index of the message that a response begins, or goes on with, where roles alternate."""
@@ -414,11 +438,22 @@ class Loop:
         cursor = self.cursor
         if not prefix_binding.is_bound(unit, self._policy):
             return ""
-        against = prefix_binding.against(unit, prefix, cursor.changed, cursor.known)
+        against = prefix_binding.against(unit, prefix, cursor.changed, cursor.known, self._policy.recipe)
         if against:
             return against
         cursor.known = self._next_index()
-        return prefix_binding.GAP if cursor.responses < self._floor else ""
+        return self._unfit.get(unit.hash, "")
+
+    def _chain(self, unit: ResponseUnit, link: Link) -> None:
+        """What a response means for the chain of bound reasoning."""
+        progress, minted = self.cursor.chain, unit.minted
+        if link == "broken":
+            self.cursor.chain = progress.leave_out()
+            return
+        behind = minted.chain if minted is not None and self._policy.recipe > 1 else None
+        member = Member(unit.hash, prefix_binding.chain_digest(unit), behind, not progress.broken)
+        self.cursor.chain = progress.add(member)
+        self.out.chain.append(member)
 
     def _placed(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Decisions about what was put last: where it is told in the user's words, it may go on with a message."""
@@ -471,21 +506,19 @@ class Loop:
 def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, precedents: Precedents) -> Written:
     """One response as it is written for ``key``. Raises ``ReplayRefused``."""
     stored = unit if unit.changes is None else unit.changes.source
-    size = size_of(stored)
-    raw = size.reasoning + size.other
-    if stored.results:
-        raw += sum(len(result.content) for result in stored.results)
-    report = None
+    size, report = size_of(stored), None
     if unit.usage is not None and policy.calibrates(unit.header.origin):
         report = report_of(stored, size, policy.rule.reasoning_tokens)
+    raw = stored_amount(size, report)
+    raw.other += sum(weigh(result.content) for result in stored.results)
     verdict = policy.verdict(unit.header.origin)
     withheld = key.gone or unit.withheld or _unsaid(unit, policy, verdict)
     if withheld:
         log = DecisionLog(policy, key.at)
         log.withhold(unit, withheld)
-        return Written(log.decisions, Sent(raw, size.reasoning), report)
+        return Written(log.decisions, Sent(raw, Amount()))
     if unit.hash in policy.flat:
-        return _flattened(unit, key, _REFUSED, policy, writer, Sent(raw, size.reasoning), report)
+        return _flattened(unit, key, _REFUSED, policy, writer, raw)
     if policy.strict and policy.conflicts(key.place):
         raise ReplayRefused(
             f"reasoning.strict sends nothing, and {policy.target.endpoint.id} demands reasoning back",
@@ -495,7 +528,7 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
     case = case_of(unit, key.place, policy, verdict, key.seen, key.bound)
     answer = decide(case, precedents)
     if answer.flat:
-        return _flattened(unit, key, answer.flat, policy, writer, Sent(raw, size.reasoning), report)
+        return _flattened(unit, key, answer.flat, policy, writer, raw)
     log, lifted = _logged(unit, key, case, answer)
     message = writer.assistant(unit.header, answer.blocks, answer.carry)
     if not message:
@@ -506,16 +539,20 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
         plain: Plain = message[0]
     else:
         plain = Bare(unit.header, _without_thoughts(answer.blocks))
-    goes = log.characters + (size.other if stored is unit else size_of(unit).other)
+    other = size.other if stored is unit else size_of(unit).other
+    counts = key.place.is_open or policy.counts_later
+    native, told = (log.native, log.told) if counts else (0, 0)
+    goes = sent_amount(size, report, other, native, told)
+    if counts and log.signed and not native and report is not None:
+        goes.reasoning_tokens += report.reasoning or 0
     results: tuple[bytes, ...] = ()
     if unit.calls:
-        answers = translate.answers(unit, answer.calls, policy.target.endpoint.dialect)
+        answers = translate.answers(unit, answer.calls, policy.target.endpoint.dialect, custom=policy.custom)
         results = writer.results(answers)
-        goes += sum(len(result.content) for result in answers)
+        goes.other += sum(weigh(result.content) for result in answers)
     return Written(
         log.decisions,
-        Sent(raw, size.reasoning, goes, log.characters),
-        report,
+        Sent(raw, goes),
         message,
         results,
         plain,
@@ -543,19 +580,17 @@ def _logged(unit: ResponseUnit, key: Key, case: Case, answer: Answer) -> tuple[D
     return log, lifted and not key.place.is_open
 
 
-def _flattened(
-    unit: ResponseUnit, key: Key, why: str, policy: Policy, writer: Writer, sent: Sent, report: Report | None
-) -> Written:
+def _flattened(unit: ResponseUnit, key: Key, why: str, policy: Policy, writer: Writer, raw: Amount) -> Written:
     """A response as text in the user's words, which every endpoint takes; ``why`` it goes so."""
     log = DecisionLog(policy, key.at)
     log.withhold(unit, why)
     text = translate.flattened(unit)
     if not text:
-        return Written(log.decisions, sent, report, flat=True)
+        return Written(log.decisions, Sent(raw, Amount()), flat=True)
     message = (writer.message("user", Message(text)),)
     log.flatten(unit.hash, why, len(text))
-    sent = Sent(sent.raw, sent.raw_reasoning, len(text))
-    return Written(log.decisions, sent, report, message, plain=message[0], flat=True)
+    sent = Sent(raw, Amount(weigh(text)))
+    return Written(log.decisions, sent, message, plain=message[0], flat=True)
 
 
 def _unsaid(unit: ResponseUnit, policy: Policy, verdict: Verdict) -> str:

@@ -108,6 +108,11 @@ class Agenda:
             self._watch.shown(shown)
         return shown
 
+    @property
+    def stops(self) -> bool:
+        """Whether no more of the response is to be read."""
+        return self._turn.stops
+
     def first(self) -> events.Command | None:
         """The command to perform now, or ``None`` when the turn waits."""
         return self._queue[0] if self._queue else None

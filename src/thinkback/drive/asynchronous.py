@@ -170,6 +170,8 @@ class AsyncDriver:
                         for delta in deltas:
                             yield delta
                         self._tenure.back()
+                    if agenda.stops:
+                        break
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
@@ -183,9 +185,7 @@ class AsyncDriver:
 
     async def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
-        await self._in_store(self._tenure.pause)
         answered = await _answer(self._approval, command.request, self._executor)
-        await self._in_store(self._tenure.resume)
         self._agenda.tell(events.Answered(command.id, answered, now()))
 
     async def _in_store(self, work: Callable[[], None]) -> None:

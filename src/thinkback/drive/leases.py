@@ -37,7 +37,11 @@ _LOOK = 1 / 80
 
 
 class Tenure(Protocol):
-    """What a driver says of its turn: that it runs, when it waits for people or readers, and when it is over."""
+    """What a driver says of its turn: that it runs, when it waits for its reader, and when it is over.
+
+    A turn that waits for a person keeps its branch: the person is at another window, and a second one that ended the
+    turn would take the question from under their eyes.
+    """
 
     def begin(self) -> None:
         """It runs."""
@@ -47,12 +51,6 @@ class Tenure(Protocol):
 
     def back(self) -> None:
         """The reader wants more."""
-
-    def pause(self) -> None:
-        """The turn waits for a person."""
-
-    def resume(self) -> None:
-        """It goes on."""
 
     def release(self) -> None:
         """It is over."""
@@ -64,7 +62,7 @@ class Alone:
     def handed(self) -> None:
         """Nobody waits."""
 
-    begin = back = pause = resume = release = handed
+    begin = back = release = handed
 
 
 ALONE = Alone()
@@ -154,7 +152,7 @@ class Holder:
         keeper().renew(self)
 
     def pause(self) -> None:
-        """Let others have the branch while the turn waits for a person."""
+        """Let others have the branch while nobody reads what arrives."""
         with self._lock:
             if self.branch and not (self._paused or self.lost):
                 self._paused = True

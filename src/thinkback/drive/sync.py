@@ -149,15 +149,15 @@ class SyncDriver:
                         self._tenure.handed()
                         yield from deltas
                         self._tenure.back()
+                    if agenda.stops:
+                        break
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
 
     def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
-        self._tenure.pause()
         answered = asking.answer(self._approval, command.request)
-        self._tenure.resume()
         self._agenda.tell(events.Answered(command.id, answered, now()))
 
     def _wait_for_tool(self) -> None:

@@ -98,4 +98,4 @@ def _is_own(head: bytes) -> bool:
     return b'"schema_version"' in head and b'"ATIF-v' in head
 
 
-FORMAT = Format(NAME, read, _is_own, endings=(".json", ".jsonl"))
+FORMAT = Format(NAME, read, _is_own, endings=(".json", ".jsonl"), has_ids=False)

@@ -261,4 +261,4 @@ def _is_own(head: bytes) -> bool:
     )
 
 
-FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"))
+FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"), has_ids=False)

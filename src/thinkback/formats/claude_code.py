@@ -2,7 +2,8 @@
 
 Lines of one message id are one response. Results of calls that ran side by side hang at their own call's line; here
 they stand one behind the other. A compaction goes on where ``logicalParentUuid`` says. Lines of a sub-agent are a
-session of its own.
+session of its own. An ``attachment`` is something that the model read beside the messages: words that a person typed
+while a tool ran, files and selections that they named, and notes of the program.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from thinkback.formats.parts import (
     text_of,
 )
 from thinkback.model import canonical
-from thinkback.model.blocks import Block
-from thinkback.model.commits import Compaction, Draft
+from thinkback.model.blocks import Block, Media
+from thinkback.model.commits import Compaction, Content, Draft, Message
 from thinkback.wire.anthropic.blocks import NAME as DIALECT
 from thinkback.wire.anthropic.events import read_usage
 from thinkback.wire.anthropic.parts import Part
@@ -31,6 +32,29 @@ from thinkback.wire.values import members_of, plain
 NAME = "claude-code"
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _SYNTHETIC = "<synthetic>"
+_NAMED = {
+    "directory": ("directory", "path"),
+    "file": ("file", "filename"),
+    "mcp_resource": ("resource", "uri"),
+    "pdf_reference": ("file", "filename"),
+    "selected_lines_in_ide": ("selection", "filename"),
+}
+"""Attachments that a person named, by type: how they are called here, and which member says what they are of."""
+_NOTES = {
+    "agent_listing_delta": "addedLines",
+    "agent_mention": "agentType",
+    "critical_system_reminder": "content",
+    "edited_text_file": "snippet",
+    "hook_additional_context": "content",
+    "hook_blocking_error": "blockingError",
+    "invoked_skills": "skills",
+    "nested_memory": "content",
+    "opened_file_in_ide": "filename",
+    "plan_file_reference": "planContent",
+    "relevant_memories": "memories",
+    "skill_listing": "content",
+}
+"""Attachments in which the program tells the model something, and the member with the words."""
 
 
 def read(source: Source) -> Read:
@@ -97,6 +121,8 @@ class _Thread:
             self._answer(id, parent, time, record, message)
         elif kind == "user":
             self._say(id, parent, time, record, message)
+        elif kind == "attachment" and (drafts := _attached(members_of(record.get("attachment")))):
+            self._put(id, parent, time, drafts)
         else:
             self._places[id] = parent
             self._notes.add(plain(record.get("subtype")) or kind, line)
@@ -163,6 +189,58 @@ class _Thread:
             self._ends[self._chains[id]] = id
 
 
+def _attached(attachment: dict[str, Any]) -> tuple[Draft, ...]:
+    """The model's view of an attachment; nothing for one that it did not see, or of a kind that is not known."""
+    kind = plain(attachment.get("type"))
+    if kind == "queued_command":
+        return _queued(attachment)
+    if kind in _NAMED:
+        name, subject = _NAMED[kind]
+        return _shown(name, plain(attachment.get(subject)), attachment)
+    words = _words_in(attachment.get(_NOTES[kind])) if kind in _NOTES else ""
+    about = plain(attachment.get("filename"))
+    text = "\n".join(dict.fromkeys(filter(None, (about, words))))
+    return (aside(f"{NAME} context", text),) if words else ()
+
+
+def _queued(attachment: dict[str, Any]) -> tuple[Draft, ...]:
+    """A message that waited while the model worked: a person's, or one of the program."""
+    prompt = attachment.get("prompt")
+    source = plain(members_of(attachment.get("origin")).get("kind")) or plain(attachment.get("commandMode"))
+    if attachment.get("isMeta") is True or source not in ("", "prompt", "human"):
+        words = text_of(prompt)
+        return (aside(f"{NAME} context", words),) if words else ()
+    return content_drafts(prompt, NAME) if prompt else ()
+
+
+def _shown(name: str, subject: str, attachment: dict[str, Any]) -> tuple[Draft, ...]:
+    """A file, selection or folder as the model read it: a picture or document as one, anything else as text."""
+    content = attachment.get("content")
+    file = members_of(members_of(content).get("file"))
+    if data := plain(file.get("base64")):
+        media_type = plain(file.get("type")) or "application/pdf"
+        return (Draft("user", Message("", (Media(media_type, data, name=subject),))),)
+    lines = [str(at) for key in ("lineStart", "lineEnd") if isinstance(at := attachment.get(key), int)]
+    heading = f"{subject}, lines {' to '.join(lines)}" if lines else subject
+    text = "\n".join(filter(None, (heading, _words_in(content))))
+    return (Draft("content", Content(f"{NAME} {name}", text)),) if text else ()
+
+
+def _words_in(value: object) -> str:
+    """The words of a member, whatever it holds them in."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_words_in, value)))
+    fields = members_of(value)
+    if not fields:
+        return plain(value)
+    held = (
+        fields[key]
+        for key in ("file", "contents", "content", "text", "cells", "source", "blockingError")
+        if key in fields
+    )
+    return _words_in(next(held, ""))
+
+
 def block_of(raw: object) -> Block:
     """A content block of a model."""
     fields = members_of(raw) or {"type": "", "value": raw}
@@ -172,9 +250,10 @@ def block_of(raw: object) -> Block:
 
 
 def _is_own(head: bytes) -> bool:
-    return any(
-        "type" in record and record.keys() & {"sessionId", "session_id", "leafUuid"} for record in first_records(head)
-    )
+    found = [each for each in first_records(head) if "type" in each]
+    if any("parts" in members_of(each.get("message")) or "systemPayload" in each for each in found):
+        return False  # programs that grew out of Gemini CLI name their sessions alike
+    return any(each.keys() & {"sessionId", "session_id", "leafUuid"} for each in found)
 
 
 FORMAT = Format(

@@ -196,4 +196,5 @@ FORMAT = Format(
     variable="CODEX_HOME",
     folders=("sessions", "archived_sessions"),
     endings=(".jsonl", ".json"),
+    has_ids=False,
 )

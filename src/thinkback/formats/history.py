@@ -5,14 +5,26 @@ Promises: the same bytes give the same values, ids included, so that a second im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, ToolCall
-from thinkback.model.commits import Content, Draft, Failure, Priority, Response, TurnEnded, Usage, block_draft
+from thinkback.model.commits import (
+    Compaction,
+    Content,
+    Draft,
+    Failure,
+    Message,
+    Priority,
+    Response,
+    TurnEnded,
+    Usage,
+    block_draft,
+)
 from thinkback.rules.urls import server_of
 
 _KINDS, _WORDS = 100, 80
@@ -81,7 +93,8 @@ class Format(msgspec.Struct, frozen=True):
     ``tables`` are those that are read of a database, where it has them; what is no database has none. ``documents`` are
     the first of them where they are folders of JSON files instead, each file in one that is named after what it belongs
     to: ``documents[1]/ID/*.json`` belong to ``documents[0]/*/ID.json``, which is the file of a history. ``is_own``
-    tells by the first bytes of a file whether it is one.
+    tells by the first bytes of a file whether it is one. ``has_ids``: its entries have ids of their own; else they go
+    by their content (``by_content``), as their place in a file is no id.
     """
 
     name: str
@@ -93,6 +106,7 @@ class Format(msgspec.Struct, frozen=True):
     endings: tuple[str, ...] = (".jsonl",)
     tables: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    has_ids: bool = True
 
 
 class Line:
@@ -184,13 +198,47 @@ def key_of(*names: str) -> str:
     return canonical.digest("\0".join(names).encode("utf-8", "surrogatepass"))[:24]
 
 
-def placed(draft: Draft, program: str, vouched: Origin | None = None, *, counts: bool = True) -> Draft:
-    """A draft as it may be stored: with an origin that nothing opaque, and nothing word for word, goes back by.
+def by_content(history: History, program: str) -> History:
+    """The history with entries that are called by what they say, and when; of equal ones the later has a number."""
+    ids, taken = {"": ""}, Counter[str]()
+    entries = []
+    for entry in history.entries:
+        digest = key_of(str(entry.time), *_content_id(entry.drafts))
+        taken[digest] += 1
+        id = ids[entry.id] = digest if taken[digest] == 1 else f"{digest} {taken[digest]}"
+        key = key_of(program, history.id, id)
+        drafts = (msgspec.structs.replace(each, response=key if each.response else "") for each in entry.drafts)
+        entries.append(Entry(id, ids[entry.parent], entry.time, tuple(_renamed(each, ids) for each in drafts)))
+    return msgspec.structs.replace(history, entries=tuple(entries), tip=ids[history.tip])
+
+
+def _content_id(drafts: Sequence[Draft]) -> Iterator[str]:
+    """What tells an entry apart that has no id: of a response its first block, as more of them may follow."""
+    for draft in [each for each in drafts if each.index == 0] or drafts:
+        id = next((each.value for each in getattr(draft.value, "carriers", ()) if each.kind == "item_id"), "")
+        yield draft.kind
+        yield id or canonical.encode(draft.value).decode()
+
+
+def _renamed(draft: Draft, ids: Mapping[str, str]) -> Draft:
+    """A checkpoint with the entry that it names."""
+    if not isinstance(draft.value, Compaction):
+        return draft
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(draft.value, last=ids[draft.value.last]))
+
+
+def placed(
+    draft: Draft, program: str, vouched: Origin | None = None, *, counts: bool = True, source: str = ""
+) -> Draft:
+    """A draft as it may be stored: with an origin that nothing opaque, and nothing word for word, goes back by, and the
+    ``source`` of what was spoken.
 
     ``vouched`` is the place that a person vouched for; what was written in another dialect, or made by a server that
     the source calls by another name, is not from there. Usage names the program where it ``counts``.
     """
     value = draft.value
+    if isinstance(value, Message | Content | Compaction):
+        return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, source=source))
     if isinstance(value, Usage) and counts:
         return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, program=program))
     if not isinstance(value, Response):

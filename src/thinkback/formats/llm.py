@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
-from thinkback.formats.parts import call, content_drafts, microseconds, number, object_of, result, text_of
+from thinkback.formats.parts import (
+    call,
+    claimed_count,
+    content_drafts,
+    microseconds,
+    number,
+    object_of,
+    result,
+    text_of,
+)
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Draft, Usage
@@ -149,15 +158,16 @@ def _result(part: dict[str, Any]) -> Draft:
 
 def _usage(row: _Row) -> Usage | None:
     given, made, details = (
-        number(row.get("input_tokens")),
-        number(row.get("output_tokens")),
+        claimed_count(row.get("input_tokens")),
+        claimed_count(row.get("output_tokens")),
         object_of(row.get("token_details")),
     )
     if given is None and made is None:
         return None
     inner = [members_of(each) for each in details.values()]
     reasoning = next(
-        (found for each in (details, *inner) if (found := number(each.get("reasoning_tokens"))) is not None), None
+        (found for each in (details, *inner) if (found := claimed_count(each.get("reasoning_tokens"))) is not None),
+        None,
     )
     return Usage(given, made, reasoning, wire=canonical.source(details) if details else "")
 

@@ -175,11 +175,11 @@ def _usage(raw: object) -> Usage | None:
     if number(tokens.get("input")) is None and number(tokens.get("output")) is None:
         return None
     return Usage(
-        number(tokens.get("input")),
-        number(tokens.get("output")),
-        number(tokens.get("reasoning")),
-        number(cache.get("read")),
-        number(cache.get("write")),
+        tokens.get("input"),
+        tokens.get("output"),
+        tokens.get("reasoning"),
+        cache.get("read"),
+        cache.get("write"),
         ("cache_beside_input", "reasoning_beside_output"),
         canonical.source(tokens),
     )

@@ -18,7 +18,7 @@ import msgspec
 from thinkback.formats.genai import OURS, block_of
 from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside, key_of
 from thinkback.formats.openinference import attributes_of, messages_of
-from thinkback.formats.parts import items_of, message_of, microseconds, number, records, result, value_of
+from thinkback.formats.parts import claimed_count, items_of, message_of, microseconds, number, records, result, value_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text
 from thinkback.model.commits import Draft, Usage
@@ -276,7 +276,7 @@ def _visible(role: str, parts: list[dict[str, Any]]) -> str:
 
 def _usage(said: dict[str, Any]) -> Usage | None:
     found = {
-        field: next((count for name in names if (count := number(said.get(name))) is not None), None)
+        field: next((count for name in names if (count := claimed_count(said.get(name))) is not None), None)
         for field, names in _USAGE.items()
     }
     return Usage(**found) if any(count is not None for count in found.values()) else None  # type: ignore[arg-type]
@@ -319,4 +319,4 @@ def _is_own(head: bytes) -> bool:
     return _OWN.match(head) is not None
 
 
-FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"))
+FORMAT = Format(NAME, read, _is_own, endings=(".jsonl", ".json"), has_ids=False)

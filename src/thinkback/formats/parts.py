@@ -237,16 +237,21 @@ def items_of(value: object) -> list[Any]:
 
 
 def number(value: object) -> int | None:
-    """A number of tokens that a log can hold, if it is one."""
+    """A whole number from 0 that a log can hold, if it is one."""
     found = count(value)
     return found if found is not None and 0 <= found < 2**53 else None
+
+
+def claimed_count(value: object) -> Any:
+    """A number as it was claimed, of which ``Usage`` names what cannot be a count; ``None`` for what is no number."""
+    return value if type(value) in (int, float) else number(value)
 
 
 def counts(raw: object, counted: Any = (), **names: str) -> Usage | None:
     """Token counts of an object whose members are called ``names``; ``None`` when there are none."""
     given = members_of(raw)
-    found: dict[str, Any] = {field: number(given.get(name)) for field, name in names.items()}
-    if all(value is None for value in found.values()):
+    found: dict[str, Any] = {field: given.get(name) for field, name in names.items()}
+    if not any(isinstance(value, int | float) for value in found.values()):
         return None
     return Usage(**found, counted=counted, wire=canonical.source(given))
 

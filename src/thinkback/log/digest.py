@@ -1,7 +1,7 @@
 """What is said of a run of commits in fewer words: a digest from the log alone, and a transcript for a model to read.
 
-Promises: neither holds reasoning, nor what is marked SKIP; a digest has every text that must be retained and names
-every commit marked IMPORTANT. Must not: ask anybody, or decide what is covered.
+Promises: neither holds what is marked SKIP, nor reasoning, except a transcript that is to have it; a digest has every
+text that must be retained and names every commit marked IMPORTANT. Must not: ask anybody, or decide what is covered.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 from thinkback.log.compaction import Cut, shortened
 from thinkback.log.outline import Outline, OutlineItem
 from thinkback.model import canonical
-from thinkback.model.blocks import Media, Text, ToolCall, ToolResult
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import BranchSummary, Commit, Content, Message, Priority, Response, surviving
 
-Part: TypeAlias = Literal["asked", "answered", "called", "gave", "noted", "earlier"]
+Part: TypeAlias = Literal["asked", "thought", "answered", "called", "gave", "noted", "earlier"]
 
 # Characters of a digest: a share of what it stands for, between bounds, and of single entries in it.
 _SHARE, _LEAST, _MOST = 4, 800, 12_000
@@ -56,16 +56,18 @@ class Survivor(NamedTuple):
         return f"[{self.hash[:_REF]}]"
 
 
-def entries(outline: Outline, found: Cut, standing: frozenset[str] | None = None) -> Iterator[DigestEntry]:
+def entries(
+    outline: Outline, found: Cut, standing: frozenset[str] | None = None, *, rationale: bool = False
+) -> Iterator[DigestEntry]:
     """What the covered pieces say, oldest first. Summaries in force stand for theirs where their strategy is one of
-    ``standing`` (by default, any).
+    ``standing`` (by default, any). ``rationale``: readable reasoning too.
     """
     runs = [run for run in outline.runs if standing is None or run.checkpoint.strategy in standing]
     told: set[int] = set()
     for piece in found.covered:
         run = next((run for run in runs if run.first <= piece.at[0] <= run.last), None)
         if run is None or piece.hash in run.checkpoint.kept:
-            yield from _entries(outline, piece)
+            yield from _entries(outline, piece, rationale=rationale)
         elif run.first not in told:
             told.add(run.first)
             yield DigestEntry(run.checkpoint.first, "earlier", run.checkpoint.summary)
@@ -123,12 +125,14 @@ def note(outline: Outline, found: Cut) -> str:
     return "\n\n".join([_note(found), *([_section("Important", lines)] if lines else [])])
 
 
-def transcript(outline: Outline, found: Cut, room: int) -> str:
+def transcript(outline: Outline, found: Cut, room: int, *, rationale: bool = False) -> str:
     """The covered pieces for a model that is to summarise them, at most about ``room`` characters.
+
+    ``rationale``: with the readable reasoning, for reasons that stand nowhere else.
 
     Long entries are cut first, the longest most; if that is not enough, those in the middle are left out.
     """
-    told = list(entries(outline, found))
+    told = list(entries(outline, found, rationale=rationale))
     most = _ENTRY
     while most > _SHORTEST and sum(min(len(entry.text), most) for entry in told) > room:
         most //= 2
@@ -142,13 +146,19 @@ def transcript(outline: Outline, found: Cut, room: int) -> str:
     return "\n\n".join([*lines[:head], f"[... {left_out} entries left out ...]", *lines[len(lines) - tail :]])
 
 
-def _entries(outline: Outline, piece: OutlineItem) -> Iterator[DigestEntry]:
+def _entries(outline: Outline, piece: OutlineItem, *, rationale: bool) -> Iterator[DigestEntry]:
     """What a piece says; nothing of a response that never completed, because no model was sent it either."""
     header = outline.commits[piece.at[0]].value
     if isinstance(header, Response) and not header.complete:
         return
     for at in piece.at:
-        yield from _of(outline, outline.commits[at])
+        commit = outline.commits[at]
+        value = surviving(outline.curation.value(commit)) if rationale else None
+        if isinstance(value, ThinkingBlock) and is_shown(value) and value.thought.strip():
+            if outline.curation.priority(commit) is not Priority.SKIP:
+                yield DigestEntry(commit.hash, "thought", value.thought)
+            continue
+        yield from _of(outline, commit)
 
 
 def _of(outline: Outline, commit: Commit) -> Iterator[DigestEntry]:
@@ -232,6 +242,7 @@ def _format_entry(entry: DigestEntry, most: int) -> str:
 
 _SPEAKERS: dict[Part, str] = {
     "asked": "user",
+    "thought": "assistant thinks",
     "answered": "assistant",
     "called": "assistant calls",
     "gave": "result",

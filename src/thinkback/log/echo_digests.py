@@ -28,6 +28,7 @@ SIZE = 16
 
 _VISIBLE, _CHAIN, _WINDOW = b"thinkback visible 1\n", b"thinkback chain 1\n", b"thinkback window 1\n"
 _CALL, _RESPONSE = b"thinkback call 1\n", b"thinkback response 1\n"
+_NARROWED, _CUT = b"thinkback narrowed 1\n", b"thinkback cut 1\n"
 _SPEAKERS: dict[str, Speaker] = {
     "user": "user",
     "tool_result": "tool",
@@ -122,6 +123,30 @@ def windows(values: Sequence[bytes]) -> list[bytes]:
 def window(values: Sequence[bytes]) -> bytes:
     """The digest of the last of these messages together with those before it."""
     return _beside(values[-1], _digest(_WINDOW, b"".join(values)))
+
+
+def narrowed(link: bytes, marks: bytes) -> bytes:
+    """The digest by which a response is found at ``link``, a digest of ``chain``, among those of equal ``marks``."""
+    return _beside(link, _digest(_NARROWED, link + marks))
+
+
+def cut(link: bytes) -> bytes:
+    """The digest by which a response is found that broke off behind the messages of ``link``."""
+    return _beside(link, _digest(_CUT, link))
+
+
+def call_ids(messages: Sequence[EchoedMessage]) -> bytes:
+    """A digest of the ids of all calls in ``messages``; nothing where there are none."""
+    ids = [call.partition("\n")[0] for message in messages for call in message.calls]
+    return b"s" + _digest(_CALL, _utf8("\n".join(ids))) if ids else b""
+
+
+def visible_text(drafts: Sequence[Draft]) -> str:
+    """The text that a client sees of the model's messages in ``drafts``, also of one that broke off, without white
+    space and tagged reasoning.
+    """
+    said = "".join(draft.value.text for draft in drafts if draft.kind == "assistant" and isinstance(draft.value, Text))
+    return _unspaced(untagged(said, exact=True))
 
 
 def of_call(call: str) -> bytes:

@@ -7,7 +7,7 @@ nothing that anybody said. Must not: store anything.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
@@ -16,6 +16,7 @@ from thinkback.log.protocol import About, AppendRequest
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
+    LEFT_OUT,
     Annotation,
     BranchSummary,
     Commit,
@@ -59,16 +60,20 @@ class SessionHistory(NamedTuple):
     history: History
 
 
-def tombstone(reason: str, time: int, rest: Payload | None = None) -> Erased:
-    """What stands in place of a payload of which ``rest`` is left. ``time`` is microseconds UTC."""
-    return Erased(reason, time, "" if rest is None else canonical.encode(rest).decode())
+def tombstone(reason: str, time: int, rest: Payload | None = None, source: str = "") -> Erased:
+    """What stands in place of a payload of which ``rest`` is left. ``time`` is microseconds UTC, ``source`` the
+    ``source_of`` the payload.
+    """
+    return Erased(reason, time, "" if rest is None else canonical.encode(rest).decode(), source)
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     """An erasure, for steps that were made before ``time`` (microseconds UTC) and are stored later.
 
-    It is of what was said for an end user (``end_user``: the SHA-256 of the name), or before a time, or both; or of the
-    session with the id ``session``, or of all sessions. It repeats nothing that is to go.
+    It is of what was said for an end user (``end_user``: the SHA-256 of the name), before a time, or with a ``model``,
+    or of all that together; or of the session with the id ``session``, or of all sessions. ``program`` and ``project``
+    (SHA-256) bound it to sessions: those that a step opens for them, and those of the ids ``within``. It repeats
+    nothing that is to go.
     """
 
     time: int
@@ -77,32 +82,113 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     before: int = 0
     session: str = ""
     sessions: bool = False
+    model: str = ""
+    program: str = ""
+    project: str = ""
+    within: tuple[str, ...] = ()
 
 
-def order_for(end_user: str, time: int, reason: str, before: int | None) -> Order:
+class Selection(NamedTuple):
+    """The turns that a purge is about: those of which all that is given holds. Empty: of any."""
+
+    end_user: str = ""
+    before: int | None = None
+    model: str = ""
+
+    def pick(self, told: Sequence[SessionHistory]) -> set[str]:
+        """The commits of these turns, and what was said about them."""
+        picked: set[str] | None = None
+        for found in (
+            of_end_user(told, self.end_user) if self.end_user else None,
+            of_model(told, self.model) if self.model else None,
+            None if self.before is None else before(told, self.before),
+        ):
+            if found is not None:
+                picked = found if picked is None else picked & found
+        return picked or set()
+
+
+def order_for(
+    selection: Selection, time: int, reason: str, program: str = "", project: str = "", within: Iterable[str] = ()
+) -> Order:
     """The order for a purge."""
-    return Order(time, reason, _hashed(end_user) if end_user else "", before or 0)
+    user, program, project = (_hashed(name) if name else "" for name in (selection.end_user, program, project))
+    return Order(
+        time,
+        reason,
+        user,
+        selection.before or 0,
+        model=selection.model,
+        program=program,
+        project=project,
+        within=tuple(within),
+    )
 
 
-def late(entry: AppendRequest, orders: Iterable[Order]) -> AppendRequest | None:
-    """A step as it is stored after ``orders``; ``None`` where the session that it is of is gone."""
+def late(
+    entry: AppendRequest, orders: Iterable[Order], erased: Set[str] = frozenset(), began: int | None = None
+) -> AppendRequest | None:
+    """A step as it is stored after ``orders``; ``None`` where the session that it is of is gone.
+
+    Copies of ``erased`` responses, by their ids, are left out. ``began``: all of the step counts as said then, when the
+    request that it is of came in.
+    """
     stones: dict[str, Erased] = {}
     for order in orders:
-        if order.session == entry.session or (order.sessions and entry.created < order.time):
+        if order.session == entry.session or (order.sessions and _covers(order, entry) and entry.created < order.time):
             return None
-        told = [SessionHistory(entry.session, entry.commits)]
-        named = {name for commit in entry.commits for name in end_users(commit.value)} if order.end_user else set()
-        picked = {hash for name in named if order.end_user in (name, _hashed(name)) for hash in of_end_user(told, name)}
-        if order.before:
-            old = before(told, order.before)
-            picked = picked & old if order.end_user else old
-        earlier = [commit for commit in entry.commits if commit.time < order.time]
+        picked = _picked(order, entry)
+        earlier = [commit for commit in entry.commits if (commit.time if began is None else began) < order.time]
         for hash, rest in bare(earlier, picked).items():
             stones[hash] = tombstone(order.reason, order.time, rest)
+    entry = without_copies(entry, erased)
     if not stones:
         return entry
     commits = [_in_place(commit, stones.get(commit.hash)) for commit in entry.commits]
     return msgspec.structs.replace(entry, commits=commits, sightings=(), about=About())
+
+
+def _covers(order: Order, entry: AppendRequest) -> bool:
+    """Whether the session of a step is one that an order is of."""
+    if entry.session in order.within or not (order.program or order.project):
+        return True
+    said = ((order.program, entry.about.program), (order.project, entry.about.project))
+    return all(not wanted or (name and wanted == _hashed(name)) for wanted, name in said)
+
+
+def _picked(order: Order, entry: AppendRequest) -> set[str]:
+    """The commits of a step that an order is of."""
+    if not _covers(order, entry):
+        return set()
+    told = [SessionHistory(entry.session, entry.commits)]
+    picked = Selection("", order.before or None, order.model).pick(told)
+    if not order.end_user:
+        return picked
+    named = {name for commit in entry.commits for name in end_users(commit.value)}
+    theirs = {hash for name in named if order.end_user in (name, _hashed(name)) for hash in of_end_user(told, name)}
+    return picked & theirs if order.before or order.model else theirs
+
+
+def without_copies(entry: AppendRequest, erased: Set[str]) -> AppendRequest:
+    """A step without what it has of responses, by their ids, that were erased since it was copied into it."""
+    stones = {
+        commit.hash: tombstone("erased", commit.time, skeleton(surviving(commit.value)))
+        for commit in entry.commits
+        if commit.response in erased
+    }
+    if not stones:
+        return entry
+    commits = [_in_place(commit, stones.get(commit.hash)) for commit in entry.commits]
+    return msgspec.structs.replace(entry, commits=commits)
+
+
+def copied(commits: Sequence[Commit]) -> frozenset[str]:
+    """The ids of the responses in a step that were not asked for in it: what the log had of them, or a client's sealed
+    value, was put in. Their originals may have been erased since.
+    """
+    asked = {each.response for each in commits if isinstance(each.value, Request) and each.value.target}
+    minted = {each.response for each in commits if isinstance(each.value, Response) and each.value.origin.endpoint}
+    return frozenset(minted - asked)
 
 
 def _in_place(commit: Commit, stone: Erased | None) -> Commit:
@@ -118,11 +204,26 @@ def of_end_user(told: Sequence[SessionHistory], end_user: str) -> set[str]:
 
     A provider may have been told the SHA-256 of a name that is too long for it.
     """
-    picked: set[str] = set()
     names = {end_user, _hashed(end_user)}
+    return _turns_with(told, lambda payload: not names.isdisjoint(end_users(payload)))
+
+
+def of_model(told: Sequence[SessionHistory], model: str) -> set[str]:
+    """The commits of every turn that ``model`` answered, served or requested, and of what was said about them."""
+
+    def answered(payload: Payload) -> bool:
+        value = surviving(payload)
+        return isinstance(value, Response) and model in (value.origin.served_model, value.origin.requested_model)
+
+    return _turns_with(told, answered)
+
+
+def _turns_with(told: Sequence[SessionHistory], named: Callable[[Payload], bool]) -> set[str]:
+    """The commits of every turn with a payload that is ``named``, and of what was said about them."""
+    picked: set[str] = set()
     for _, history in told:
         for turn in _turns(history):
-            if any(not names.isdisjoint(end_users(commit.value)) for commit in turn):
+            if any(named(commit.value) for commit in turn):
                 picked.update(c.hash for c in turn if c.kind not in _LASTING | _ABOUT and not c.edit)
     while more := set(about(told, picked)) - picked:
         picked |= more
@@ -149,7 +250,9 @@ def bare(commits: Iterable[Commit], picked: set[str]) -> Rests:
         if commit.hash in picked:
             whole = surviving(commit.value)
             rest = skeleton(whole)
-            if rest != whole and not (rest is None and isinstance(whole, Erased)):
+            # Left out of an export is not erased: it would come back with a whole one.
+            is_left_out = isinstance(commit.value, Erased) and commit.value.reason == LEFT_OUT
+            if is_left_out or (rest != whole and not (rest is None and isinstance(whole, Erased))):
                 rests[commit.hash] = rest
     return rests
 

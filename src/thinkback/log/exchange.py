@@ -144,6 +144,11 @@ def read(lines: Iterable[bytes]) -> Iterator[tuple[int, Header | Line]]:
         raise broken(number + 1, str(error)) from None
 
 
+def is_export(head: bytes) -> bool:
+    """Tell a header line by its beginning, and so a file by its first line."""
+    return head.lstrip().startswith(b'{"thinkback":')
+
+
 def broken(line: int, what: str) -> ExportFileError:
     """The error for a line that is not what was written."""
     return ExportFileError(
@@ -164,7 +169,7 @@ class _Reader:
         self._last: Commit | None = None
 
     def take(self, line: bytes) -> Header | Line:
-        if line.startswith(b'{"thinkback":'):
+        if is_export(line):
             return self._open(_header(line))
         if self._header is None:
             raise ValueError("this is not a line of a thinkback export")

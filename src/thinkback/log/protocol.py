@@ -9,7 +9,7 @@ callers name a place by its branch, or by the ``Head`` of a commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -93,7 +93,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What to look for; every field that is set must hold. The newest come first.
+    """What to look for; every field that is set must hold. What was said last comes first, of one time what was stored
+    last.
 
     ``text`` are words that must all be there, ``"words in quotes"`` side by side; empty for any. ``session`` is an id:
     what its branches reach, also where that was stored by the session it was forked from. ``tool`` is one that the
@@ -201,6 +202,10 @@ class SearchIndex(Protocol):
         """What ``find`` gives, in its order, without reading texts that it need not read: for counting many hits."""
         ...
 
+    def find_owners(self, text: str, *, prefix: bool = False) -> Set[str]:
+        """The sessions, by id, in which ``find`` has hits of ``text``, however many those are."""
+        ...
+
     def rebuild(self) -> None:
         """Empty it, so that ``fill`` begins at the first commit."""
         ...
@@ -209,12 +214,24 @@ class SearchIndex(Protocol):
 class Care(Protocol):
     """What is done to a log by those who keep it."""
 
-    def erase(self, session: str, payloads: Mapping[str, bytes]) -> int:
+    def erase(self, session: str, payloads: Mapping[str, bytes], *, sweeps: bool = True) -> int:
         """Put tombstones (commit hash to the bytes of an ``Erased``) in place of payloads; returns how many.
 
-        The old bytes are overwritten, in the search index too. Commits of the family that share the place are the
-        same row. Raises ``NotFoundError`` for a hash that is not in the session.
+        The old bytes are overwritten, in the search index too: without ``sweeps`` by the ``sweep`` that is to follow,
+        once for many calls. Commits of the family that share the place are the same row. Raises ``NotFoundError`` for
+        a hash that is not in the session.
         """
+        ...
+
+    def restore(self, session: str, commits: Sequence[Commit]) -> None:
+        """Put back what an export had left out: each commit's payload is whole, or an ``Erased`` with more left.
+
+        Raises ``NotFoundError`` for one that is not in the session, ``StoreError`` for a payload that is not its own.
+        """
+        ...
+
+    def sweep(self) -> None:
+        """Overwrite what is left in files of what was erased or deleted without that."""
         ...
 
     def ends(self, session: str) -> list[Head]:
@@ -223,8 +240,9 @@ class Care(Protocol):
         """
         ...
 
-    def delete_session(self, session: str) -> int:
+    def delete_session(self, session: str, *, sweeps: bool = True) -> int:
         """Forget the session with its branches; returns how many commits nothing else reached and which are gone.
+        ``sweeps`` as for ``erase``.
 
         What forks of it still stand on stays.
         """
@@ -285,13 +303,15 @@ class Tail(msgspec.Struct, frozen=True):
     expected: Head
     branch: str = MAIN
     outgrown: Head | None = None
+    sightings: Sequence[Sighting] = ()
 
 
 class Arrival(msgspec.Struct, frozen=True):
     """A session that comes from elsewhere, with what is new on its branches: all of it is stored in one transaction.
 
     It is made where it ``is_new``, under ``name`` or that with a number behind it, with ``origin``, ``settings`` and
-    ``about``. ``branch`` is the one to open it on, empty for no other than before.
+    ``about``. ``branch`` is the one to open it on, empty for no other than before. Behind the tails the branches of
+    ``moves`` point where it says, and those of ``absorbed`` go, with what stood on them alone.
     """
 
     session: str
@@ -303,6 +323,8 @@ class Arrival(msgspec.Struct, frozen=True):
     origin: Origin | None = None
     settings: Mapping[str, str] = {}
     about: About = About()
+    moves: Mapping[str, Head] = {}
+    absorbed: Mapping[str, Head] = {}
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -400,8 +422,8 @@ class Store(Protocol):
         """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         ...
 
-    def summaries(self) -> dict[str, Summary]:
-        """What a list shows of each session, by its id."""
+    def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
+        """What a list shows of each session, or of those of these ids, by its id."""
         ...
 
     def describe(self, session: str, about: About) -> None:
@@ -412,8 +434,12 @@ class Store(Protocol):
         """The session of that name or id."""
         ...
 
-    def list_sessions(self) -> list[SessionInfo]:
-        """All sessions, last updated first."""
+    def list_sessions(self, most: int | None = None) -> list[SessionInfo]:
+        """All sessions, last updated first, or the first so many of them."""
+        ...
+
+    def count_sessions(self) -> int:
+        """How many sessions there are."""
         ...
 
     def write_settings(self, session: str, settings: dict[str, str]) -> None:
@@ -460,6 +486,13 @@ class Store(Protocol):
 
     def count(self) -> int:
         """How many commits there are: what ``fsck`` checks, on a branch or not."""
+        ...
+
+    def epoch(self) -> int:
+        """A number that each erasure and each deletion counts up, in the transaction that makes it.
+
+        What was read before another number was seen is to be read again before it is sent or shown.
+        """
         ...
 
     def close(self) -> None:

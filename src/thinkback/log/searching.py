@@ -229,7 +229,7 @@ def is_hopeless(query: Query, wanted: Phrases) -> bool:
 
 
 def fits(entry: IndexEntry, query: Query) -> bool:
-    """Whether ``entry`` is what ``query`` describes, its text and session aside."""
+    """Whether ``entry`` is what ``query`` describes, its text, session and page aside."""
     return (
         (not query.kinds or entry.kind in query.kinds)
         and (not query.model or query.model in entry.models)
@@ -239,7 +239,6 @@ def fits(entry: IndexEntry, query: Query) -> bool:
         and (query.until is None or entry.time < query.until)
         and (query.min_tokens is None or query.min_tokens <= entry.tokens)
         and (query.max_tokens is None or entry.tokens <= query.max_tokens)
-        and (query.before is None or entry.arrival < query.before)
     )
 
 

@@ -19,7 +19,8 @@ SYSTEM = (
     "that calls tools. Write down everything the assistant needs to go on without reading it: what the user wants and "
     "said how to do it, what was decided and why, what was done with which result, and what is left to do. Keep names, "
     "paths, numbers and error texts exactly. Do not answer the user, do not go on with the work, and do not invent "
-    "anything. A word in square brackets at the beginning of an entry is the entry's reference."
+    "anything. A word in square brackets at the beginning of an entry is the entry's reference. Of what the assistant "
+    "thought, keep the reasons for what was decided, and what it found out that stands nowhere else."
 )
 
 

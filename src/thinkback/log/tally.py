@@ -19,10 +19,14 @@ TITLE = 80
 """Characters of a title."""
 
 
+MOST = 10**15
+"""No session has used more tokens; a larger sum has a number in it that no provider can have counted."""
+
+
 class Tally(msgspec.Struct, frozen=True):
     """``title`` is the first line of what a person said first, cut; ``models`` those that answered, sorted; ``turns``
-    how many ended; ``tokens`` (input and output) and ``reasoning`` what providers reported; ``last`` the latest time
-    of a commit, in microseconds UTC, 0 without one.
+    how many ended; ``tokens`` (input with what was cached, output with what was reasoned) and ``reasoning`` what
+    providers reported; ``last`` the latest time of a commit, in microseconds UTC, 0 without one.
     """
 
     title: str = ""
@@ -62,10 +66,10 @@ def tally(commits: Iterable[Commit], asked: Collection[str] = ()) -> Tally:
             case TurnEnded():
                 turns += 1
             case Usage() if value.program or commit.response in known:
-                tokens += (value.input or 0) + (value.output or 0)
+                tokens += (value.whole_input() or 0) + (value.whole_output() or 0)
                 reasoning += value.reasoning or 0
             case Compaction(usage=Usage() as used):
-                tokens += (used.input or 0) + (used.output or 0)
+                tokens += (used.whole_input() or 0) + (used.whole_output() or 0)
                 reasoning += used.reasoning or 0
             case _:
                 pass

@@ -148,11 +148,15 @@ class Media(_Part, frozen=True, tag="media"):
 
 
 class Unknown(_Part, frozen=True, tag="unknown"):
-    """A wire item this version does not know; passed through verbatim to the origin that made it."""
+    """A wire item this version does not know; passed through verbatim to the origin that made it.
+
+    ``text`` is what it says in words, where it does (the summary of a compaction): others get that.
+    """
 
     wire: str
     carriers: tuple[Carrier, ...] = ()
     origin: Origin | None = None
+    text: str = ""
 
 
 Block: TypeAlias = Text | ThinkingBlock | ToolCall | ToolResult | Media | Unknown
@@ -165,7 +169,10 @@ THOUGHT_FORMATS = (
 )
 """What reasoning by hand may say that it is from: how it was got, or the field that a dialect has it in."""
 
-_CALL_FIELDS = frozenset({"tool_calls", "custom_tool_call"})
+CUSTOM_CALL = "custom_tool_call"
+"""The ``source_field`` of a call whose tool takes any text, not an object."""
+
+_CALL_FIELDS = frozenset({"tool_calls", CUSTOM_CALL})
 
 
 def is_leaked(call: ToolCall) -> bool:

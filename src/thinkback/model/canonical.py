@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -60,9 +61,20 @@ def decode(data: Json, type: Any = Any) -> Any:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeError):
-        return convert(_loads(data), type)
+        return convert(_loads(data, _finite, _no_number), type)
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
+
+
+def decode_lenient(data: Json) -> Any:
+    """As ``decode``; a number that JSON has not (``NaN``, ``Infinity``) or nobody can read (``1e400``) is ``None``.
+
+    Hosts write such numbers among their counts and probabilities, and an answer is not lost for one.
+    """
+    try:
+        return decode(data)
+    except msgspec.DecodeError:
+        return _loads(data, _finite_or_none, _none, _int_or_none)
 
 
 def convert(value: object, type: type[T], *, strict: bool = True) -> T:
@@ -109,10 +121,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _loads(data: Json) -> Any:
+def _loads(
+    data: Json,
+    parse_float: Callable[[str], float | None],
+    parse_constant: Callable[[str], None],
+    parse_int: Callable[[str], int | None] = int,
+) -> Any:
     try:
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogatepass")
-        return json.loads(text, parse_float=_finite, parse_constant=_no_number)
+        return json.loads(text, parse_float=parse_float, parse_constant=parse_constant, parse_int=parse_int)
     except (ValueError, RecursionError) as error:
         raise msgspec.DecodeError(f"JSON is malformed: {error}") from None
 
@@ -120,6 +137,22 @@ def _loads(data: Json) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _no_number(text)
+
+
+def _finite_or_none(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _int_or_none(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:  # Python reads no more than some thousand digits
+        return None
+
+
+def _none(text: str) -> None:
+    return None
 
 
 def _no_number(text: str) -> NoReturn:

@@ -79,13 +79,19 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="me
     """A system or user message: text, or parts where it holds more than text.
 
     ``wire`` is set for a message adopted from a history: its source text as the program held it. ``dialect`` is the
-    one that it and the ``wire`` of its parts are written in; other dialects are told what was understood.
+    one that it and the ``wire`` of its parts are written in; other dialects are told what was understood. ``source`` is
+    a digest of the id that another program gave the entry it was imported from.
+
+    ``before`` is the hash of the commit that a system message stands before, where a program put it among what there
+    was already; empty: it stands where it came.
     """
 
     text: str
     parts: tuple[Text | Media | Unknown, ...] = ()
     wire: str = ""
     dialect: str = ""
+    source: str = ""
+    before: str = ""
 
 
 class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,13 +113,21 @@ class Tools(msgspec.Struct, frozen=True, tag="tools"):
     tools: tuple[Tool, ...]
 
 
+MOST_TOKENS = 100_000_000
+"""No response has more tokens in or out: a larger number is a fault of whoever reports it."""
+USAGE_COUNTS = ("input", "output", "reasoning", "cached", "cache_write")
+"""The fields of ``Usage`` that are counts."""
+
+
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="usage"):
     """Token counts as the provider reported them (``None``: not reported); ``wire`` is its own object.
 
     ``counted`` says what its dialect leaves out of which number: ``cache_beside_input`` where ``input`` is without
     cached tokens, ``reasoning_beside_output`` where ``output`` is without reasoning. Nothing: the rule row says it.
     ``program`` names the program from whose history the response was imported: it counts without a request. A copy of
-    the response has none.
+    the response has none. A number that cannot be a count (below zero, not finite, no whole number, above
+    ``MOST_TOKENS``) counts as not reported, whoever made the value; ``invalid`` names it. ``last_input`` is what the
+    last call was given, cached tokens included, where the provider made several for one response.
     """
 
     input: int | None = None
@@ -124,6 +138,37 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="usag
     counted: tuple[Literal["cache_beside_input", "reasoning_beside_output"], ...] = ()
     wire: str = ""
     program: str = ""
+    invalid: tuple[str, ...] = ()
+    last_input: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in (*USAGE_COUNTS, "last_input"):
+            value: object = getattr(self, name)
+            if value is None or (type(value) is int and 0 <= value <= MOST_TOKENS):
+                continue
+            found = token_count(value)
+            msgspec.structs.force_setattr(self, name, found)
+            if found is None and name not in self.invalid:
+                msgspec.structs.force_setattr(self, "invalid", (*self.invalid, name))
+
+    def whole_input(self) -> int | None:
+        """Count the input with what was read from a cache and written to it."""
+        if self.input is None or "cache_beside_input" not in self.counted:
+            return self.input
+        return self.input + (self.cached or 0) + (self.cache_write or 0)
+
+    def whole_output(self) -> int | None:
+        """Count the output with the reasoning."""
+        if self.output is None or "reasoning_beside_output" not in self.counted:
+            return self.output
+        return self.output + (self.reasoning or 0)
+
+
+def token_count(value: object) -> int | None:
+    """``value`` as a count of tokens; ``None`` where it cannot be one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -161,13 +206,26 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="r
     outcome: Outcome = ""
 
 
+RECIPE = 2
+"""How requests are built today: what the same commits, settings and data come to.
+
+A change that builds other bytes of them gives it the next number, and goes on building what records of earlier ones
+say, so that ``why`` can show what was sent. 1: any edit voided reasoning that is bound to its prefix and was made
+before it, and none went before what had to stay away; of what was imported the model did not count.
+"""
+
+
 class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="request"):
     """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``, which
     is of the body as it was planned: the gateway and the transport may send that in a client's own spelling.
 
     ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256. ``basis`` is the
     data that the request was built by (endpoint, rule row, model facts) as JSON source text; it is large and seldom
-    changes, so it is empty where an earlier request of the session has the same ``basis_digest``.
+    changes, so it is empty where an earlier request of the session has the same ``basis_digest``, and stands last, as
+    it is stored apart. ``size`` is the estimate of its tokens, 0 where nobody made one: with what the provider reports
+    it tells the size of the next one. ``recipe`` says how it was built from them (see ``RECIPE``). ``chain`` is there
+    where reasoning is bound to its prefix: of how many responses reasoning went, and the digest of what is opaque in
+    that of the last.
     """
 
     target: dict[str, str]
@@ -181,7 +239,10 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="re
     carriers_digest: str
     sent_digest: str
     basis_digest: str
-    basis: str = ""
+    recipe: int = 1
+    chain: tuple[int, str] | None = None
+    size: int = 0
+    basis: str = ""  # last: stores keep it apart, and find it at the end
 
 
 class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="turn_ended"):
@@ -245,7 +306,7 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True, tag="content"):
     """A commit of a content type that a program defined; the type's defaults are kept with it, as they were then.
 
     ``compression_priority``: of two, the one with the higher number stays longer. ``data`` is JSON source text for
-    programs, which no model sees.
+    programs, which no model sees. ``source`` as in ``Message``.
     """
 
     content_type: str
@@ -254,6 +315,7 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True, tag="content"):
     priority: Priority = Priority.NORMAL
     compression_priority: int = 50
     data: str = ""
+    source: str = ""
 
 
 CompactionStrategy: TypeAlias = Literal[
@@ -271,6 +333,7 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compactio
 
     ``model`` wrote the summary and used ``usage`` for it; ``before`` and ``after`` are effective tokens, estimated.
     ``reason`` is what asked for it, ``note`` what went wrong: of a checkpoint that came to nothing, that is all.
+    ``source`` as in ``Message``.
     """
 
     strategy: CompactionStrategy
@@ -285,6 +348,7 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compactio
     after: int = 0
     reason: str = ""
     note: str = ""
+    source: str = ""
 
 
 class BranchSummary(msgspec.Struct, frozen=True, omit_defaults=True, tag="branch_summary"):
@@ -323,12 +387,14 @@ NOT_RECORDED = "not recorded"
 class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
     """A tombstone: the payload that the commit's digest is of is gone, and with it the carriers of its response.
 
-    ``remainder`` is what is left of it as a payload's JSON source, where only a part was taken out.
+    ``remainder`` is what is left of it as a payload's JSON source, where only a part was taken out. ``source`` is the
+    ``source_of`` the payload, so that no other copy of a history brings it back.
     """
 
     reason: str
     time: int
     remainder: str = ""
+    source: str = ""
 
     @property
     def notice(self) -> str:
@@ -489,6 +555,19 @@ def surviving(value: Payload) -> Payload:
     if isinstance(value, Erased) and value.remainder:
         return decode_payload(canonical.raw(value.remainder))
     return value
+
+
+def source_of(value: Payload) -> str:
+    """A digest of the id by which the source of a payload knows it: of an imported entry, or of a tool call."""
+    match value:
+        case Message() | Content() | Compaction():
+            return value.source
+        case ToolCall() | ToolResult():
+            return canonical.digest(b"call\0" + value.id.encode("utf-8", "surrogatepass"))[:24] if value.id else ""
+        case Erased():
+            return value.source or (source_of(surviving(value)) if value.remainder else "")
+        case _:
+            return ""
 
 
 def fits(kind: str, value: Payload) -> bool:

@@ -47,9 +47,11 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
     ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
     none may come. ``developer``: it knows the role of this name; elsewhere such a message is a
-    system message. ``takes`` are the paths of fields that programs add to requests for this provider alone.
-    ``header_values`` are the values that it knows of a header which clients send, where it refuses others. ``docs`` is
-    the address of what the provider says of reasoning.
+    system message. ``custom_tools``: it has tools that take any text, which only some hosts of chat completions have;
+    elsewhere such a tool is a function of one string. ``takes`` are the paths of fields that programs
+    add to requests for this provider alone. ``header_values`` are the values that it knows of a header
+    which clients send, where it refuses others. ``conversation_header`` is the header in which it
+    demands one id a conversation. ``docs`` is the address of what the provider says of reasoning.
     """
 
     id: str
@@ -69,8 +71,10 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stream_usage: bool = True
     strict: bool = False
     developer: bool = False
+    custom_tools: bool = False
     takes: tuple[str, ...] = ()
     header_values: dict[str, tuple[str, ...]] = {}
+    conversation_header: str = ""
     source: str = ""
     docs: str = ""
 
@@ -195,7 +199,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``dialect``: a row for any endpoint holds for those of this dialect only.
 
     ``form``: how reasoning is written: a message field, ``reasoning_details``, tags in ``content``, or not at all.
-    ``open_turn``/``later``: demand for the turn under way and for finished ones. ``scope``: which assistant
+    ``open_turn``/``later``: demand for the turn under way and for finished ones. ``reads_later``: what goes back of
+    finished turns is read, and counted as input, without ``keep_switch`` too. ``scope``: which assistant
     messages ``must`` is about. ``placeholder`` with ``placeholder_on``: what stands in where there is nothing.
     ``keep_switch`` is emitted when reasoning of finished turns is sent, ``drop_switch`` when it is not; ``keeps_when``
     is a parameter (dotted path = value) by which the user's own request turns retention on. ``thinks_unless`` is the
@@ -243,6 +248,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also: tuple[str, ...] = ()
     open_turn: Demand = "never"
     later: Later = "never"
+    reads_later: bool = True
     scope: Literal["all", "tool-calls"] = "all"
     placeholder: str = ""
     placeholder_on: Literal["never", "tool-calls", "with-tools", "all"] = "never"

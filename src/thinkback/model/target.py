@@ -47,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True):
     profile: str | None = None
     title: str | None = None
     imported: bool = False
+    log_retention: int | None = None
     usage_log: bool = True
     usage_log_content: bool = False
     telemetry_spans: bool = False
@@ -56,7 +57,10 @@ class Settings(msgspec.Struct, frozen=True):
     compaction_strategy: Literal["deterministic", "model", "sliding_window", "middle_out"] = "deterministic"
     compaction_model: str | None = None
     compaction_keep_turns: int = 4
+    compaction_rationale: bool = False
+    context_limit: int | None = None
     context_size: int | None = None
+    system_changes: Literal["in-place", "append"] = "in-place"
     display_reasoning: Literal["full", "collapsed", "hidden"] = "collapsed"
     display_theme: Literal["auto", "dark", "light", "plain"] = "auto"
     display_language: Literal["auto", "en", "ja", "zh", "ko", "es", "fr", "de"] = "auto"
@@ -110,7 +114,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     ``block`` is the commit hash (empty for a placeholder), ``message`` the index in the compiled message array
     (-1 when nothing was sent), ``part`` the position inside that message, where it is known. ``reported`` is what the
-    provider said of it afterwards.
+    provider said of it afterwards. ``cause`` is the reason as a word, of what stays away.
     """
 
     action: DecisionAction
@@ -123,11 +127,13 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     characters: int = 0
     guessed: bool = False
     reported: str = ""
+    cause: str = ""
 
     def __str__(self) -> str:
-        about = f" of {self.what} {self.block[:8]}" if self.block else ""
-        where = f", message {self.message}" if self.message >= 0 else ""
-        return f"{self.action}{about}{where}: {self.reason}"
+        where = f"message {self.message}: " if self.message >= 0 else ""
+        about = f"{self.what} {self.block[:8]}" if self.block else f"a stand-in for {self.what}"
+        sent = "not sent" if self.action == "drop" else f"sent ({self.action})"
+        return f"{where}{about} {sent}: {self.reason}"
 
     def __repr__(self) -> str:
         return f"<Decision: {self}>"
@@ -192,6 +198,14 @@ def merge_headers(base: dict[str, str], over: dict[str, str]) -> dict[str, str]:
         words = [word.strip() for word in f"{merged[known]},{value}".split(",")]
         merged[known] = ",".join(dict.fromkeys(words))
     return merged
+
+
+def name_conversation(endpoint: Endpoint, headers: dict[str, str], conversation: str) -> dict[str, str]:
+    """Add the conversation's id to ``headers`` where ``endpoint`` demands one; an id that is there stays."""
+    name = endpoint.conversation_header
+    if not name or name.lower() in map(str.lower, headers):
+        return headers
+    return {**headers, name: conversation}
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -62,11 +62,14 @@ class Unsealed:
 
 
 class Minted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Digests of the request that a response was minted under, where what it brought is bound to them."""
+    """Digests of the request that a response was minted under, where what it brought is bound to them, and its
+    ``chain``, as in ``Request``.
+    """
 
     system: str
     tools: str
     messages: str
+    chain: tuple[int, str] | None = None
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -133,8 +136,9 @@ def holds_tokens(body: bytes) -> bool:
 class _Opener:
     """Opens the tokens of one request, ``MOST_OPENED`` bytes together: a token may hold a hundred times its length."""
 
-    def __init__(self, sealing: Sealing, scope: bytes) -> None:
-        self._sealing, self._scope, self._left = sealing, scope, MOST_OPENED
+    def __init__(self, sealing: Sealing, scope: bytes, erased: Set[str]) -> None:
+        self._sealing, self._scope, self._erased, self._left = sealing, scope, erased, MOST_OPENED
+        self.responses: set[str] = set()
 
     def state(self, token: str) -> State | None:
         """What ``token`` holds. Raises ``WireError`` for more than may be opened."""
@@ -145,20 +149,47 @@ class _Opener:
                 f"what the request carries for the gateway has more than {MOST_OPENED} bytes",
                 next_actions=("leave earlier messages out, or what stands in them of the gateway's",),
             )
-        return _read(data)
+        state = _read(data)
+        if state is None or state.response in self._erased:
+            return None
+        self.responses |= {state.response} if state.response else set()
+        return state
 
 
-def opened(drafts: Sequence[Draft], sealing: Sealing, scope: bytes, name: str) -> list[Draft]:
+class Opened(NamedTuple):
+    """A request's ``drafts``, and the ids of the ``responses`` that its tokens are of."""
+
+    drafts: list[Draft]
+    responses: frozenset[str]
+
+
+def opened(
+    drafts: Sequence[Draft], sealing: Sealing, scope: bytes, name: str, erased: Set[str] = frozenset()
+) -> Opened:
     """``drafts`` of a request with every token opened: values and blocks as they were minted, with their origin.
 
-    A token that does not open is taken away with what it stood for. ``name`` is the dialect of the request, which gives
-    tokens a form of its own. Raises ``WireError`` for more than ``MOST_OPENED`` bytes.
+    A token that does not open, or is of an ``erased`` response, is taken away with what it stood for. ``name`` is the
+    dialect of the request, which gives tokens a form of its own. Raises ``WireError`` for more than ``MOST_OPENED``
+    bytes.
     """
     result: list[Draft] = []
-    opener, shape = _Opener(sealing, scope), front(name)
+    opener, shape = _Opener(sealing, scope, erased), front(name)
+    known: set[str] = set()
     for group in _responses(drafts):
-        result += _opened_response(group, opener, shape) if group[0].kind == "response" else group
-    return result
+        if group[0].kind == "response":
+            group, own = _opened_response(group, opener, shape)
+            if own and own not in known:  # its own id: erasing what is stored of it now voids its tokens, too
+                known.add(own)
+                group = [_of_response(draft, own) for draft in group]
+        result += group
+    return Opened(result, frozenset(opener.responses))
+
+
+def _of_response(draft: Draft, response: str) -> Draft:
+    value = draft.value
+    if isinstance(value, Response) and value.origin.request:
+        value = msgspec.structs.replace(value, origin=msgspec.structs.replace(value.origin, request=response))
+    return msgspec.structs.replace(draft, response=response, value=value)
 
 
 def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
@@ -176,7 +207,8 @@ def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         yield group
 
 
-def _opened_response(group: list[Draft], opener: _Opener, shape: Front) -> list[Draft]:
+def _opened_response(group: list[Draft], opener: _Opener, shape: Front) -> tuple[list[Draft], str]:
+    """A response with its tokens opened, and the id under which these were sealed, if it is one."""
     header, *rest = group
     blocks: list[Block] = []
     found: list[State] = []
@@ -194,8 +226,10 @@ def _opened_response(group: list[Draft], opener: _Opener, shape: Front) -> list[
         if block is not None:
             blocks.append(block)
     if not found and len(blocks) == len(rest):
-        return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
-    return _drafts(header, _unnamed(_merged(_plain(header, blocks, found), kept)), found)
+        return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))], ""
+    sealed = {state.response for state in found}
+    own = sealed.pop() if len(sealed) == 1 else ""
+    return _drafts(header, _unnamed(_merged(_plain(header, blocks, found), kept)), found), own
 
 
 def _unnamed(blocks: list[Block]) -> list[Block]:
@@ -363,6 +397,7 @@ def _record(state: State) -> Request:
         carriers_digest="",
         sent_digest="",
         basis_digest="",
+        chain=minted.chain,
     )
 
 
@@ -377,4 +412,4 @@ def _read(data: bytes | None) -> State | None:
 
 def minted_of(record: Request) -> Minted:
     """The digests of a request's record."""
-    return Minted(record.system_digest, record.tools_digest, record.messages_digest)
+    return Minted(record.system_digest, record.tools_digest, record.messages_digest, record.chain)

@@ -58,6 +58,12 @@ class OpenKept(msgspec.Struct, frozen=True):
     scope: bytes
 
 
+class FindErased(msgspec.Struct, frozen=True):
+    """Those of ``responses``, ids that a client's sealed values name, that were erased; answered by a ``frozenset``."""
+
+    responses: frozenset[str]
+
+
 class Unstored(msgspec.Struct, frozen=True):
     """The digests in ``scope`` of responses that wait to be stored; answered by a ``frozenset``, also without a log."""
 
@@ -142,7 +148,7 @@ class Judged(msgspec.Struct, frozen=True):
     error: Exception | None
 
 
-InLog: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept
+InLog: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept | FindErased
 """What an exchange looks up in a log; answered by ``Unavailable`` where it is to do without."""
 
 Question: TypeAlias = InLog | Unstored
@@ -181,8 +187,8 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """``endpoint/model``."""
-        return f"{self.target.endpoint.id}/{self.target.model}"
+        """``upstream/model``."""
+        return f"{self.upstream}/{self.target.model}"
 
     @property
     def key(self) -> tuple[str, str]:

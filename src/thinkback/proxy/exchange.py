@@ -24,7 +24,7 @@ from thinkback.errors import (
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Step
 from thinkback.model.deltas import Delta
-from thinkback.proxy import planning, presentation, recognition, request_view, resume, retention
+from thinkback.proxy import losses, planning, presentation, recognition, request_view, resume, retention
 from thinkback.proxy.client_state import Sealing
 from thinkback.proxy.events import (
     Answered,
@@ -33,6 +33,7 @@ from thinkback.proxy.events import (
     End,
     Event,
     Failed,
+    FindErased,
     Flow,
     Head,
     Interrupt,
@@ -47,10 +48,11 @@ from thinkback.proxy.events import (
     Sleep,
     Start,
     Store,
+    Unavailable,
     Write,
 )
 from thinkback.proxy.presentation import Clock
-from thinkback.proxy.problems import REFUSED, problem_of
+from thinkback.proxy.problems import REFUSED, problem_of, public_reason, reason_of, refuses_own_key
 from thinkback.proxy.relay import STREAM, Relay
 from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Facts, Received, View
@@ -64,6 +66,7 @@ from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
 from thinkback.turn.prompt_cache import CacheUse, cache_use
+from thinkback.turn.retry import OF_CREDENTIALS
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, counted_as, counts
@@ -118,13 +121,17 @@ class Exchange:
         self._route: Route | None = None
         self._served: Route | None = None
         self._left: tuple[str, ...] = ()
-        self._attempts = 0
+        self._attempts, self._status = 0, 0
+        # Places that were left for others, and the one that was not asked as it rests.
+        self._failed_over: list[str] = []
+        self._unreached = ""
         self._degraded = degraded
         self._failure = self._reason = ""
         # Our id of the response: of the one that was sent for last, and as the client was told it.
         self._sent = self._response = ""
         # The request that was built last, and the hash of its record.
         self._plan: Plan | None = None
+        self._dropped = losses.NONE_DROPPED
         self._recorded = ""
         self._result: ReadResult | None = None
         self._is_whole = self._is_stored = False
@@ -183,7 +190,7 @@ class Exchange:
         report = Report(
             model=facts.model if facts is not None else "",
             served=self._served.target.model if self._served is not None else "",
-            upstream=self._served.name if self._served is not None else "",
+            upstream=self._served.name if self._served is not None else self._unreached,
             session=self.session,
             response=self._response,
             reattach=self._reattach,
@@ -191,6 +198,7 @@ class Exchange:
             failure=self._failure,
             reason=self._reason,
             attempts=self._attempts,
+            failed_over="; ".join(self._failed_over),
             record=self._recorded,
             plan=self._plan,
             asked=view.request.drafts if view is not None else (),
@@ -226,20 +234,20 @@ class Exchange:
 
     @property
     def _reattach(self) -> str:
-        """How much is known of the reasoning of earlier answers; empty where nothing of it goes along."""
+        """How much of the reasoning of earlier answers is known and goes along; empty where nothing of it does."""
         resumed = self._resumed
-        return resumed.reattach if resumed is not None and not self._received.as_written else ""
+        return self._dropped.amend(resumed.reattach) if resumed is not None and not self._received.as_written else ""
 
     # -- the flow --------------------------------------------------------------------------------------------------
 
     def _run(self) -> Flow[None]:
         """Answer; every failure but the client's leaving becomes an error in its dialect."""
         try:
-            view = self._read()
+            view = yield from self._opened()
             resumed = yield from resume.resume(view, new_id(), new_id(), self._began, rests=self._rests)
             self._resumed, self._degraded = resumed, resumed.degraded
             if resumed.unknown:
-                raise resume.not_found(resumed.known.previous)
+                raise resume.not_found(resumed.known.previous, front(self._received.front).body.previous)
             if self._received.counts_only:
                 yield from self._count(view, resumed)
             else:
@@ -253,20 +261,38 @@ class Exchange:
             if not isinstance(error, ThinkbackError):
                 raise
 
-    def _read(self) -> View:
+    def _opened(self) -> Flow[View]:
+        """The request, with its tokens opened but for those of responses that were erased since they were sealed."""
+        view = self._read()
+        if view.sealed:
+            try:
+                erased = yield FindErased(view.sealed)
+            except Unavailable:  # what cannot be asked is as it was
+                erased = frozenset()
+            if erased:
+                view = self._read(erased)
+        return view
+
+    def _read(self, erased: frozenset[str] = frozenset()) -> View:
         received = self._received
         body = request_view.read_body(received.body)
+        if received.counts_only and isinstance(wrapped := body.get(front(received.front).counts_in), dict):
+            body = wrapped
+            received = self._received = received._replace(body=canonical.encode(body))
         facts = request_view.read_facts(received.front, body, model=received.model, streams=received.streams)
         request_view.check_length(facts, self._most)
+        if not received.verbatim:
+            request_view.check_served(received.front, body)
         self._facts = facts
-        self._view = request_view.view_of(received, body, facts, self._sealing)
+        self._view = request_view.view_of(received, body, facts, self._sealing, erased)
         return self._view
 
     def _count(self, view: View, resumed: Resumed) -> Flow[None]:
         """The tokens that the request would have, estimated."""
         self._route = yield Choose(view.facts.model, (), "")
         plan = yield from self._build(view, resumed)
-        yield from self._document(200, canonical.encode({"input_tokens": plan.counts.effective}))
+        counted = max(plan.counts.effective, 1)
+        yield from self._document(200, canonical.encode({front(view.received.front).counted: counted}))
 
     def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
         self._route = yield Choose(view.facts.model, resume.last_origins(resumed.history), view.facts.end_user)
@@ -287,7 +313,13 @@ class Exchange:
             error = turn.refused or outcome.error or RuntimeError("the turn brought no response")
             yield Judged(error)
             self._result = result
-            yield from self._fail(error)
+            relay = self._relay
+            if relay is not None and result is not None and relay.has_document(result) and not refuses_own_key(error):
+                # What the provider said is the client's to read, as it would be without us.
+                self._failure, self._reason = failure_kind(error), reason_of(error)
+                yield from self._document(200, relay.end(result))
+            else:
+                yield from self._fail(error)
             return
         yield Judged(None)
         self._result, self._is_whole = result, True
@@ -332,8 +364,7 @@ class Exchange:
                     turn.on(turn_events.Permitted(command.id, Verdict("allow"), self._clock.now))
                 case turn_events.NextPlace():
                     turn.done()
-                    following: Route | None = yield NextPlace(command.reason)
-                    self._route = following or self._route
+                    following = yield from self._next_place(command.reason)
                     place = "/".join(following.key) if following is not None else ""
                     turn.on(turn_events.PlaceChosen(command.id, place, self._clock.now))
                 case turn_events.Append():
@@ -360,6 +391,17 @@ class Exchange:
                 case _:
                     assert_never(command)
 
+    def _next_place(self, reason: str) -> Flow[Route | None]:
+        """Go on to the next place, where there is one."""
+        left = self._route
+        if left is not None and left.payer and self._status in OF_CREDENTIALS:
+            return None  # the client's own credential: nobody else is asked in its place
+        following: Route | None = yield NextPlace(reason)
+        if following is not None and left is not None:
+            self._failed_over.append(f"{left.name} ({public_reason(reason)})")
+            self._route = following
+        return following
+
     def _build(self, view: View, resumed: Resumed) -> Flow[Plan]:
         """The next request, to where it goes now."""
         route = self._route
@@ -375,6 +417,7 @@ class Exchange:
         plan, left = planning.planned(view, resumed, route, settings, refusal)
         self._left = (*left, *presentation.withheld_from(view, plan))
         self._served, self._plan = route, plan
+        self._dropped = losses.dropped(plan, resumed.history.commits)
         self._attempts += 1
         return plan
 
@@ -384,7 +427,9 @@ class Exchange:
         self._sent = command.id
         body = planning.body_of(plan, self._received)
         try:
+            self._status = 0
             head: Head = yield Send(plan, body)
+            self._status = head.status
             turn.on(turn_events.Head(command.id, head.status, head.headers, self._clock.now))
             turn.begin(command.id, self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None)
             del body
@@ -403,7 +448,9 @@ class Exchange:
             turn.on(self._net_error(command.id, error))
 
     def _net_error(self, id: str, error: NetworkError) -> turn_events.NetError:
-        phase, permanent = error.details.get("phase", "network"), bool(error.details.get("permanent"))
+        phase = error.details.get("phase", "network")
+        # who was silent for as long as is waited is not asked again: clients ask themselves, and would wait three times
+        permanent = bool(error.details.get("permanent")) or phase == "first_byte"
         return turn_events.NetError(id, error.message, phase, self._clock.now, permanent)  # type: ignore[arg-type]
 
     def _relayed(self, view: View, turn: _Turn, plan: Plan, head: Head) -> Relay:
@@ -465,15 +512,19 @@ class Exchange:
             "thinkback-session": self.session,
             "thinkback-response": self._response,
             "thinkback-upstream": served.name if served is not None else "",
+            "thinkback-failed-over": "; ".join(self._failed_over),
             "thinkback-reattach": self._reattach,
             "thinkback-degraded": "store" if self._degraded else "",
             "thinkback-left-out": "; ".join(self._left),
+            "thinkback-system": presentation.system_of(self._plan),
         }
         return {name: presentation.header(value) for name, value in values.items() if value}
 
     def _fail(self, error: Exception) -> Flow[None]:
-        self._failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
-        self._reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
+        self._failure = failure_kind(error)
+        self._reason = reason_of(error)
+        if isinstance(error, NetworkError):
+            self._unreached = str(error.details.get("upstream", ""))
         problem, retry_after = problem_of(error)
         if isinstance(error, ProviderError) and self._route is not None and self._route.payer:
             problem = _of_own(error, problem)
@@ -496,6 +547,11 @@ class Exchange:
             return
         more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
         yield from self._document(problem.status, front(self._received.front).write_error(problem), more)
+
+
+def failure_kind(error: Exception) -> str:
+    """The kind of ``error``, for logs and measures."""
+    return error.kind if isinstance(error, ThinkbackError) else type(error).__name__
 
 
 def _of_own(error: ProviderError, problem: Problem) -> Problem:
@@ -526,7 +582,9 @@ class _Turn:
         self._relay: Relay | None = None
         self._pieces: list[bytes] = []
         self._clock = clock
-        self._turn = Turn(resumed.history, Ask(max_steps=1, max_retries=retries), new_id, jitter)
+        self._turn = Turn(
+            resumed.history, Ask(max_steps=1, max_retries=retries, leaves_on_bad_key=True), new_id, jitter
+        )
         self._waiting = deque(self._turn.on(turn_events.Began(clock.now)))
 
     @property

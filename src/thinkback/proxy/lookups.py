@@ -19,6 +19,7 @@ def answer(log: Store, question: Asked) -> Any:
         case ReadLines(places=places):
             return {place: log.read_to(*place) for place in places}
         case ReadHistory():
-            return History(log.read_to(question.session, question.head))
+            epoch = log.epoch()
+            return History(log.read_to(question.session, question.head), epoch)
         case _:
             assert_never(question)

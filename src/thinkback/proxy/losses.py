@@ -13,9 +13,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from thinkback.compile.guard import OTHER_ACCOUNT
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
-from thinkback.model.commits import Commit, Draft, Request, Response, surviving
+from thinkback.model.commits import Commit, Draft, Repair, Request, Response, surviving
+from thinkback.model.target import Decision
 from thinkback.proxy import recognition
+from thinkback.turn.plan import Plan
 
 REMARK = "lost"
 """Under this name the record of a request has those of the answers it brought that are a model's."""
@@ -38,6 +41,72 @@ class Answers(NamedTuple):
             word = "partial" if self.known else "none"
         counts = (("missing", self.missing), ("brought", self.brought))
         return "; ".join([word, *(f"{name}={count}" for name, count in counts if count)])
+
+
+class Dropped(NamedTuple):
+    """Answers that are known and whose reasoning a request goes without though it could have gone, and why."""
+
+    answers: int
+    why: tuple[str, ...]
+
+    def amend(self, reattach: str) -> str:
+        """What a header says of ``Answers``, with this."""
+        if not self.why:
+            return reattach
+        word, _, counts = reattach.partition("; ")
+        dropped = [f"dropped={self.answers}"] * (self.answers > 0)
+        word = "partial" if word == "complete" else word
+        return "; ".join(filter(None, [word, counts, *dropped])) + f"{DROPPED}{', '.join(self.why)}"
+
+
+NONE_DROPPED = Dropped(0, ())
+DROPPED = "; why="
+"""What stands in a header where reasoning of a known answer was dropped."""
+_WHY = {
+    "changed": "changed since",
+    "bound": "made behind another beginning",
+    "invalid": "refused by the provider",
+    "not_kept": "not kept",
+    "flatten": "flattened to text",
+}
+# A repair of another stage takes nothing away, or what stays away is among the decisions.
+_DROPPED_THERE = "server_drop"
+
+
+def dropped(plan: Plan, commits: Sequence[Commit]) -> Dropped:
+    """What of the known answers in ``commits`` the request ``plan`` goes without.
+
+    What a setting or a rule keeps away, and what another model or host made, could not have gone.
+    """
+    held = {made.block: why for made in plan.decisions if (why := _why(made))}
+    answers = _known(commits, held) if held else {}
+    reasons = {held[hash] for hash in answers}
+    place = plan.target.base_url, plan.target.model
+    repairs = (commit.value for commit in commits if commit.kind == "repair")
+    for repair in repairs:
+        if isinstance(repair, Repair) and repair.stage == _DROPPED_THERE and (repair.endpoint, repair.model) == place:
+            reasons.add("dropped by the provider")
+    return Dropped(len(set(answers.values())), tuple(sorted(reasons)))
+
+
+def _known(commits: Sequence[Commit], hashes: Collection[str]) -> dict[str, str]:
+    """The responses of those ``hashes`` that are of one whose maker is known."""
+    found: dict[str, str] = {}
+    known = ""
+    for commit in commits:
+        if commit.kind == "response" and not commit.edit:
+            header = surviving(commit.value)
+            known = commit.response if isinstance(header, Response) and header.origin.endpoint else ""
+        if commit.hash in hashes and commit.response == known != "":
+            found[commit.hash] = known
+    return found
+
+
+def _why(made: Decision) -> str:
+    """Why reasoning that could have gone stays away, in words; nothing for all else."""
+    if made.cause == "foreign":
+        return OTHER_ACCOUNT if OTHER_ACCOUNT in made.reason else ""
+    return _WHY.get(made.cause, "") if made.block else ""
 
 
 class _Answer(NamedTuple):

@@ -7,14 +7,16 @@ anything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from thinkback.log.erasing import END_USER
 from thinkback.model import canonical
-from thinkback.model.target import Settings, Target, merge, merge_headers
+from thinkback.model.blocks import ToolCall, ToolResult, Unknown
+from thinkback.model.commits import Commit, Draft
+from thinkback.model.target import Settings, Target, merge, merge_headers, name_conversation
 from thinkback.proxy import losses, preserve_json, recognition
 from thinkback.proxy.events import Route
 from thinkback.proxy.request_view import Received, View
@@ -22,7 +24,7 @@ from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
 from thinkback.turn import prompt_cache
 from thinkback.turn.own_fields import not_for
-from thinkback.turn.plan import AS_WRITTEN, UNASKED, Plan, remarked
+from thinkback.turn.plan import AS_WRITTEN, CHOSEN, UNASKED, Plan, remarked
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
@@ -99,6 +101,8 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
         remarks[END_USER] = view.facts.end_user
     if resumed.missing:
         remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in resumed.missing)
+    if resumed.chosen:
+        remarks[CHOSEN] = resumed.chosen
     if resumed.lost:
         remarks[losses.REMARK] = " ".join(resumed.lost)
     before = prompt_cache.last_sent(resumed.earlier, plan.record().target) if resumed.earlier else None
@@ -114,14 +118,43 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
         remarked(plan, remarks),
         settings=snapshot(translated.settings),
         streams=streams,
-        base_headers=_headers(plan.added_headers, route, received, streams=streams),
+        base_headers=_headers(plan.added_headers, route, received, resumed.line.session, streams=streams),
         authenticator=route.authenticator,
         leaked_calls=route.leaked_calls,
     )
     if received.as_written:  # what this place does not take went there all the same
         return Planned(plan, ())
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
-    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *own.values()})))
+    unreadable = _unreadable_items(plan, resumed.history.commits)
+    unpaired = _unpaired_results(resumed.known.drafts)
+    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *unreadable, *unpaired, *own.values()})))
+
+
+def _unpaired_results(drafts: Sequence[Draft]) -> Iterator[str]:
+    """Tool results that stay away as their call is not in the conversation, and calls whose result was made up."""
+    called: dict[str, int] = {}
+    answered: set[str] = set()
+    last_said = max((at for at, draft in enumerate(drafts) if draft.kind == "user"), default=-1)
+    for at, draft in enumerate(drafts):
+        if isinstance(draft.value, ToolCall) and draft.value.id:
+            called.setdefault(draft.value.id, at)
+        elif isinstance(draft.value, ToolResult) and draft.value.id:
+            answered.add(draft.value.id)
+            if draft.value.id not in called:
+                yield f"result of {draft.value.id}: its call is not in the request"
+    for id, at in called.items():
+        if id not in answered and at < last_said:
+            yield f"result of {id}: the request has none, so that the model is told of an interruption"
+
+
+def _unreadable_items(plan: Plan, commits: Sequence[Commit]) -> Iterator[str]:
+    """The items of earlier responses that stay away, as only their maker can read them: a sealed compaction, say."""
+    gone = {each.block for each in plan.decisions if each.action == "drop" and each.what == "text"}
+    for commit in commits if gone else ():
+        if commit.hash in gone and isinstance(commit.value, Unknown):
+            item = canonical.decode_lenient(commit.value.wire)
+            kind = item.get("type") if isinstance(item, dict) else None
+            yield f"{kind if isinstance(kind, str) else 'item'}: only its maker can read it"
 
 
 def body_of(plan: Plan, received: Received) -> bytes:
@@ -163,7 +196,8 @@ def _hindrance(view: View, target: Target, refusal: str) -> str | None:
 
 def _params(view: View, resumed: Resumed) -> dict[str, Any]:
     """The client's parameters; the conversation that it only names goes along whole."""
-    params = view.request.params
+    whole = () if view.received.verbatim else front(view.received.front).body.served_whole
+    params = {key: value for key, value in view.request.params.items() if key not in whole}
     if not (resumed.known.previous and resumed.goes_on):
         return params
     return {key: value for key, value in params.items() if key != "previous_response_id"}
@@ -181,11 +215,15 @@ def _with_options(view: View, target: Target, params: dict[str, Any]) -> dict[st
     return params
 
 
-def _headers(added: dict[str, str], route: Route, received: Received, *, streams: bool) -> dict[str, str]:
+def _headers(added: dict[str, str], route: Route, received: Received, session: str, *, streams: bool) -> dict[str, str]:
     headers = merge_headers(route.streaming if streams else route.whole, added)
-    if received.front == route.target.endpoint.dialect:
+    endpoint = route.target.endpoint
+    # The client's own id comes first: its program shows that one elsewhere too.
+    given_id = received.headers.get(endpoint.conversation_header.lower(), "")
+    headers = name_conversation(endpoint, headers, given_id or session)
+    if received.front == endpoint.dialect:
         given, theirs = received.headers, front(received.front).headers
-        known = route.target.endpoint.header_values
+        known = endpoint.header_values
         values = {name: _known(given[name], known.get(name)) for name in theirs if name in given}
         headers = merge_headers(headers, {name: value for name, value in values.items() if value})
     return headers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thinkback.compile.write import BEHIND
 from thinkback.model.blocks import Block
 from thinkback.proxy import client_state
 from thinkback.proxy.client_state import Keeper, Sealing
@@ -35,7 +36,7 @@ def is_native(view: View, plan: Plan) -> bool:
     """Whether the client is given the upstream's own bytes."""
     rewrites = plan.leaked_calls == "pass" and plan.target.rule.leaked_calls
     speaks = plan.target.endpoint.dialect == view.received.front
-    return speaks and plan.wanted.include_in_response and not rewrites
+    return speaks and plan.wanted.include_in_response and not (rewrites or plan.as_functions)
 
 
 def keeper_of(view: View, sealing: Sealing | None, exchange: Exchange) -> Keeper | None:
@@ -71,6 +72,14 @@ def withheld_from(view: View, plan: Plan) -> tuple[str, ...]:
     if not front(received.front).blocks_in_order or received.client.records or is_native(view, plan):
         return ()
     return (_BEHIND_TEXT,) if view.facts.streams and view.facts.takes_reasoning else ()
+
+
+def system_of(plan: Plan | None) -> str:
+    """That a part of the client's system prompt stands behind the history, and how many thoughts go for it."""
+    if plan is None or plan.wanted.system_changes != "append":
+        return ""
+    moved = any(decision.reason == BEHIND for decision in plan.decisions)
+    return f"appended; kept={plan.request.chain.length}" if moved and plan.request.chain is not None else ""
 
 
 def shown_as(name: str, response: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
@@ -23,14 +24,20 @@ from thinkback.errors import (
     UnsupportedContent,
     WireError,
 )
+from thinkback.turn.retry import refuses_key
+from thinkback.wire.result import UNDER_WAY
 from thinkback.wire.writing import Problem
 
 _OF_THE_CLIENT = (WireError, UnsupportedContent, SettingError, ReplayRefused, ContextRefused)
-# What an upstream says of the gateway's own credentials is nothing that a client could mend.
-_CREDENTIALS = frozenset({401, 402, 403, 407})
+# Answers that are no fault: a status that SDKs retry would make one call several runs at the provider.
+_UNDERSTOOD = {UNDER_WAY: "upstream_under_way", "blocked": "content_filter"}
+_OF_KEYS = frozenset({"401", "403", "invalid_api_key", "authentication_error", "permission_error"})
 REFUSED = frozenset({401, 403})
 """The answers by which a provider refuses a client's own credential; what it says there may quote it."""
 RETRY = 5.0
+_STATUS = re.compile(r"HTTP (\d{3})\b")
+_PLACE = re.compile(r"[a-z_]+(?:[.\[][a-z_0-9\]]+)+(?=:)")
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)""")
 
 
 class Refused(ThinkbackError):
@@ -96,12 +103,54 @@ def problem_of(error: BaseException) -> Answer:
             return Answer(Problem(500, "the gateway failed", code="internal"))
 
 
+def refuses_own_key(error: Exception) -> bool:
+    """True where a provider refused the gateway's key: its words are not for clients."""
+    return isinstance(error, ProviderError) and _refuses_key(error)
+
+
+def _refuses_key(error: ProviderError) -> bool:
+    status = int(str(error.details.get("status") or 0))
+    # A document of status 200 may say so too.
+    named = {str(error.details.get("type") or ""), str(error.details.get("code") or "")} if status < 400 else set()
+    return bool(named & _OF_KEYS) or refuses_key(status, str(error.details))
+
+
+def public_reason(reason: str) -> str:
+    """What clients may read of a reason: a status, none of a provider's words, and no address."""
+    found = _STATUS.match(reason)
+    if found is None:
+        return "no response"
+    return f"status {found[1]}"
+
+
+def reason_of(error: Exception) -> str:
+    """Why a request failed, for a log: our own words without what they quote, a provider's status and code, and the
+    place that it names; never its text, which may repeat what was said.
+    """
+    match error:
+        case ProviderError():
+            status, said = error.details.get("status"), str(error.details.get("provider_message") or "")
+            place = _PLACE.match(said)
+            parts = ["the provider refused the gateway's key:" if _refuses_key(error) else "the provider answered"]
+            parts += [str(each) for each in (status, error.details.get("type"), error.details.get("code")) if each]
+            return " ".join([*parts, f"at {place[0]}"] if place else parts)
+        case CredentialError() | NetworkError():
+            return error.message
+        case _ if isinstance(error, _OF_THE_CLIENT):
+            assert isinstance(error, ThinkbackError)
+            return _QUOTED.sub("...", error.message)
+        case _:
+            return ""
+
+
 def _of_provider(error: ProviderError) -> Answer:
     status = int(str(error.details.get("status") or 0))
     words = str(error.details.get("provider_message") or error.message)
     kind, code = str(error.details.get("type") or ""), str(error.details.get("code") or "")
-    if status in _CREDENTIALS:
+    if _refuses_key(error):  # nothing that a client could mend
         return Answer(Problem(502, "the upstream refused the gateway's credentials", code="upstream_credentials"))
+    if kind in _UNDERSTOOD and not 400 <= status < 600:
+        return Answer(Problem(400, words, code=_UNDERSTOOD[kind]))
     if not 400 <= status < 600:
         return Answer(Problem(502, words, code=code or "upstream_error"))
     wait = RETRY if status in (429, 503, 529) else None

@@ -6,6 +6,7 @@ looked up is asked for, as ``Lookups``. Must not: open a log, or decide what is 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,13 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from thinkback.errors import WireError
-from thinkback.log import echo_digests
+from thinkback.log import echo_digests, matching
 from thinkback.log.echo_digests import EchoedMessage
-from thinkback.log.matching import CANDIDATES, Recognised, Search
+from thinkback.log.matching import CANDIDATES, IMPORTED_SCOPE, Recognised, Search, Why
 from thinkback.log.protocol import Seen
+from thinkback.log.twins import Marks, levels
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Text, Unknown
-from thinkback.model.commits import Commit, Draft
+from thinkback.model.commits import Commit, Draft, Response
 from thinkback.proxy.events import LookUp, Lookups, OpenKept, ReadHistory, ReadLines
 from thinkback.turn.plan import History
 
@@ -34,21 +36,26 @@ _UNSTORED = "it is not stored yet"
 # The id that the gateway gives an item, and how the ids of reasoning begin.
 _OURS = re.compile(r"[a-z]+_(resp_[0-9A-Za-z]+)_(\d+)")
 _REASONING = "rs_"
+_UNMARKED = Marks()
 
 
 class Request(NamedTuple):
-    """A client's request as values: its drafts, the messages in them as it sees them, and their chain of digests."""
+    """A client's request as values: its drafts, the messages in them as it sees them, and their chain of digests.
+
+    ``marks`` tell its conversation from others with equal words.
+    """
 
     drafts: Sequence[Draft]
     said: Sequence[EchoedMessage]
     links: Sequence[bytes]
     previous: str = ""
+    marks: Marks = Marks()
 
 
-def request_of(drafts: Sequence[Draft], previous: str = "") -> Request:
+def request_of(drafts: Sequence[Draft], previous: str = "", marks: Marks = _UNMARKED) -> Request:
     """``drafts`` of a request; ``previous`` is the id of the response that it goes on from, where it names one."""
     said = echo_digests.echoed_messages(drafts)
-    return Request(drafts, said, echo_digests.chain(message.value for message in said), previous)
+    return Request(drafts, said, echo_digests.chain(message.value for message in said), previous, marks)
 
 
 class KnownConversation(NamedTuple):
@@ -58,6 +65,7 @@ class KnownConversation(NamedTuple):
     none). ``copies`` are the drafts of stored responses for messages behind it. ``missing`` are (message, why) of
     answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
     ``earlier`` is the line that the conversation was on so far, where it goes on from an earlier place or another one.
+    ``chosen`` says how it was chosen where the log has several with equal words.
     """
 
     base: Seen | None
@@ -67,30 +75,30 @@ class KnownConversation(NamedTuple):
     missing: tuple[tuple[int, str], ...]
     recorded: int = -1
     earlier: Sequence[Commit] = ()
+    chosen: str = ""
 
 
 def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     """``request`` in a log that has its content."""
-    seen = yield from _found_in(request, scope)
-    lines = yield from _lines(seen.restored)
-    behind = yield from _behind_known(seen, request.said, lines, scope)
-    if behind:
-        lines |= yield from _lines(behind)
-        missing = tuple((at, why) for at, why in seen.missing if at not in behind)
-        seen = msgspec.structs.replace(seen, restored={**seen.restored, **behind}, missing=missing)
+    seen, lines = yield from _found_on_one_line(request, scope)
     seen = _on_one_line(seen, request.said, lines)
+    seen = yield from _behind_cut(seen, request)
     history = History()
     if seen.base is not None:
         history = yield ReadHistory(seen.base.session, seen.base.head.hash)
     copies = _copies(seen, lines)
     last = seen.restored.get(max(seen.restored, default=-1))
     earlier = lines[last.session, last.head.hash] if last is not None else ()
-    return KnownConversation(seen.base, history, seen.through, copies, seen.missing, seen.through, earlier)
+    return KnownConversation(
+        seen.base, history, seen.through, copies, seen.missing, seen.through, earlier, _chosen(seen)
+    )
 
 
 def find_withheld(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     """``request`` in a log that does not have its content: responses are kept apart, everything else it brings."""
     seen = yield from _found_in(request, scope)
+    if seen.restored:
+        seen = _of_one_conversation(seen, (yield from _lines(seen.restored)))
     places = {**seen.restored}
     if seen.base is not None:
         places |= yield from _on_the_line(request, scope, seen.base, seen.through)
@@ -102,7 +110,55 @@ def find_withheld(request: Request, scope: bytes) -> Lookups[KnownConversation]:
         for at, message in enumerate(request.said)
         if message.speaker == "assistant" and at not in copies
     ]
-    return KnownConversation(seen.base, History(), -1, copies, tuple(missing), seen.through)
+    return KnownConversation(seen.base, History(), -1, copies, tuple(missing), seen.through, chosen=_chosen(seen))
+
+
+def _chosen(found: Recognised) -> str:
+    return str(found.choice) if found.choice is not None else ""
+
+
+def find_imported(request: Request, end_user: str) -> Lookups[KnownConversation | None]:
+    """``request`` among histories that were imported, which are its ``end_user``'s: a file names none. The one that has
+    most of it counts, the newest of several.
+
+    What is found begins a session of its own, as a copy, so that a later import finds its session as it left it.
+    """
+    rows: Sequence[Seen] = yield LookUp(matching.beginning(request.said), IMPORTED_SCOPE, CANDIDATES)
+    places = {(seen.session, seen.head.hash): seen for seen in rows}
+    if not places:
+        return None
+    lines: _Lines = yield ReadLines(frozenset(places))
+    histories = [echo_digests.drafts_of(lines[place]) for place in places]
+    common = [_common(request.said, echo_digests.echoed_messages(drafts)) for drafts in histories]
+    best = max(range(len(histories)), key=lambda at: (len(common[at]), -at))
+    copies: dict[int, list[Draft]] = {}
+    for at, message in enumerate(common[best]):
+        if message.responses:
+            drafts = (draft for draft in histories[best] if draft.response in message.responses and not draft.edit)
+            copies[at] = [_of_end_user(draft, end_user) for draft in drafts if draft.kind in OF_A_RESPONSE]
+    missing = tuple(
+        (at, "unknown") for at, each in enumerate(request.said) if each.speaker == "assistant" and at not in copies
+    )
+    several = sum(len(each) == len(common[best]) for each in common)
+    chosen = str(matching.Choice("", several)) if several > 1 else ""
+    return KnownConversation(None, History(), -1, copies, missing, chosen=chosen)
+
+
+def _common(said: Sequence[EchoedMessage], there: Sequence[EchoedMessage]) -> list[EchoedMessage]:
+    """The messages that a history begins with and a request as well."""
+    same = itertools.takewhile(lambda pair: _is_same(*pair), zip(said, there, strict=False))
+    return [message for _, message in same]
+
+
+def _is_same(one: EchoedMessage, other: EchoedMessage) -> bool:
+    return not {one.value, *one.others}.isdisjoint((other.value, *other.others))
+
+
+def _of_end_user(draft: Draft, end_user: str) -> Draft:
+    if not isinstance(draft.value, Response):
+        return draft
+    origin = msgspec.structs.replace(draft.value.origin, end_user=end_user)
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(draft.value, origin=origin))
 
 
 def known_to_wait(
@@ -124,12 +180,17 @@ def _on_the_line(request: Request, scope: bytes, base: Seen, through: int) -> Lo
     lines: _Lines = yield ReadLines(frozenset([place]))
     line = {commit.response for commit in lines[place] if commit.kind == "response"}
     answers = [at for at, message in enumerate(request.said[: through + 1]) if message.speaker == "assistant"]
-    rows: Sequence[Seen] = yield LookUp([request.links[at] for at in answers], scope, CANDIDATES)
+    places = {
+        digest: at
+        for at in answers
+        for link in [request.links[at]]
+        for digest in (link, *(echo_digests.narrowed(link, level.data) for level in levels(request.marks)))
+    }
+    rows: Sequence[Seen] = yield LookUp(list(places), scope, CANDIDATES)
     found: dict[int, Seen] = {}
-    for at in answers:
-        there = {row.response: row for row in rows if row.digest == request.links[at] and row.response in line}
-        if len(there) == 1:
-            (found[at],) = there.values()
+    for row in rows:
+        if row.response in line:
+            found.setdefault(places[row.digest], row)
     return found
 
 
@@ -140,13 +201,56 @@ def _found_in(request: Request, scope: bytes) -> Lookups[Recognised]:
         found = {seen.response: seen for seen in rows}
         base = next(iter(found.values())) if len(found) == 1 else None
         return Recognised(base, -1, {}, ())
-    search = Search(request.said, request.links)
+    search = Search(request.said, request.links, request.marks)
     while wanted := search.wanted():
         search.take((yield LookUp(wanted, scope, CANDIDATES)))
     return search.result()
 
 
 _Lines = dict[tuple[str, str], list[Commit]]
+
+
+def _found_on_one_line(request: Request, scope: bytes) -> Lookups[tuple[Recognised, _Lines]]:
+    """What the request echoes of one conversation, and what the log has up to each response found by itself."""
+    seen = yield from _found_in(request, scope)
+    lines = yield from _lines(seen.restored)
+    behind = yield from _behind_known(seen, request.said, lines, scope)
+    if behind:
+        lines |= yield from _lines(behind)
+        missing = tuple((at, why) for at, why in seen.missing if at not in behind)
+        seen = msgspec.structs.replace(seen, restored={**seen.restored, **behind}, missing=missing)
+    seen = _of_one_conversation(seen, lines)
+    if doubtful := {at: found for at, found in seen.restored.items() if (found.session, found.head.hash) not in lines}:
+        lines |= yield from _lines(doubtful)
+    return seen, lines
+
+
+def _of_one_conversation(found: Recognised, lines: _Lines) -> Recognised:
+    """``found`` with nothing restored that does not belong to the conversation of the last response in it; of several
+    that answer to a message the one that does.
+
+    A response belongs there that stands on its line, itself or as a copy, and has the base on its own.
+    """
+    order = sorted(found.restored, reverse=True)
+    goes_on = [at for at in order if found.base is None or found.base.response in _responses(found.restored[at], lines)]
+    if not goes_on:
+        kept: dict[int, Seen] = {}
+    else:
+        line = _responses(found.restored[goes_on[0]], lines)
+        kept = {at: found.restored[at] for at in goes_on if found.restored[at].response in line}
+        taken = {seen.response for seen in kept.values()}
+        for at, several in found.doubtful.items():
+            fitting = [seen for seen in several if seen.response in line and seen.response not in taken]
+            if at < goes_on[0] and len(fitting) == 1:
+                kept[at] = fitting[0]
+                taken.add(fitting[0].response)
+    missing: dict[int, Why] = {**dict(found.missing), **dict.fromkeys(found.restored.keys() - kept.keys(), "another")}
+    left = tuple((at, why) for at, why in sorted(missing.items()) if at not in kept)
+    return msgspec.structs.replace(found, restored=kept, missing=left)
+
+
+def _responses(seen: Seen, lines: _Lines) -> set[str]:
+    return {commit.response for commit in lines[seen.session, seen.head.hash] if commit.kind == "response"}
 
 
 def _lines(restored: Mapping[int, Seen]) -> Lookups[_Lines]:
@@ -185,12 +289,14 @@ def _behind_known(
         return {}
     rows: Sequence[Seen] = yield LookUp(list(digests.values())[:_MOST_BEHIND], scope, CANDIDATES)
     taken = {seen.response for seen in found.restored.values()}
+    sessions = {seen.session for seen in found.restored.values()}
     result: dict[int, Seen] = {}
     for at, digest in digests.items():
-        there = {row.response: row for row in rows if row.digest == digest and row.response not in taken}
-        if len(there) == 1:
-            (result[at],) = there.values()
-            taken.update(there)
+        there = [row for row in rows if row.digest == digest and row.response not in taken]
+        if there:
+            # rows are ordered newest first; those of a known one's session are of its conversation
+            result[at] = next((row for row in there if row.session in sessions), there[0])
+            taken.add(result[at].response)
     return result
 
 
@@ -214,7 +320,31 @@ def _on_one_line(found: Recognised, said: Sequence[EchoedMessage], lines: _Lines
         if there.value != said[at].value and (restored is None or restored.response not in there.responses):
             return found
     missing = tuple((at, why) for at, why in found.missing if at > last)
-    return Recognised(seen, last, {}, missing)
+    return msgspec.structs.replace(found, base=seen, through=last, restored={}, missing=missing)
+
+
+def _behind_cut(found: Recognised, request: Request) -> Lookups[Recognised]:
+    """``found`` behind the last response that broke off and that the request has some of: the beginning before it is
+    the request's. What the client keeps of it is its own message.
+    """
+    first = max(found.restored, default=-1)
+    for at in sorted(found.cuts, reverse=True):
+        if at < max(first, found.through):
+            break
+        said = echo_digests.visible_text([request.drafts[place] for place in request.said[at].at])
+        places = frozenset((seen.session, seen.head.hash) for seen in found.cuts[at])
+        lines: _Lines = yield ReadLines(places)
+        texts = [(_text(seen, lines), seen) for seen in found.cuts[at]]
+        begun = [(text, seen) for text, seen in texts if said and text.startswith(said)]
+        for _, seen in sorted(begun, key=lambda each: each[0] != said)[:1]:  # mostly a client keeps all that it got
+            missing = tuple((place, why) for place, why in found.missing if place > at)
+            return msgspec.structs.replace(found, base=seen, through=at - 1, restored={}, missing=missing)
+    return found
+
+
+def _text(seen: Seen, lines: _Lines) -> str:
+    commits = [each for each in lines[seen.session, seen.head.hash] if each.response == seen.response]
+    return echo_digests.visible_text(echo_digests.drafts_of(commits))
 
 
 def _copies(found: Recognised, lines: _Lines) -> dict[int, list[Draft]]:

@@ -16,12 +16,14 @@ from thinkback.proxy import presentation
 from thinkback.proxy.client_state import UNSIGNED, Keeper
 from thinkback.proxy.request_view import View
 from thinkback.turn.plan import Plan
+from thinkback.wire.documents import PAGE
 from thinkback.wire.framing import guess_framing
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, Shown, counted_as
 
 STREAM = "text/event-stream"
+_NOT_WHOLE = frozenset({"truncated", "network", "timeout", "interrupted", "strict"})
 
 
 class Relay:
@@ -95,6 +97,13 @@ class Relay:
     def _behind_opening(self, data: bytes) -> bytes:
         opening, self._opening = self._opening, b""
         return opening + data
+
+    def has_document(self, result: ReadResult) -> bool:
+        """True for a whole document in the client's own dialect, whatever it says of the response."""
+        error = result.response.error
+        arrived = error is None or (error.type not in _NOT_WHOLE and error.code != PAGE)
+        is_object = any(self._held) and b"".join(self._held).lstrip().startswith(b"{")
+        return self.passes and not self._is_events and not self._streams and arrived and is_object
 
     def end(self, result: ReadResult) -> bytes:
         """The rest of a response that is stored; all of it, of a document."""

@@ -17,6 +17,7 @@ class Report(msgspec.Struct, frozen=True):
     ``cache_missed_tokens`` an earlier request had in the prompt cache, and ``cache_collapse`` says why that are so many
     (a ``Cause``). ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not
     answer. Tokens are ``None`` where nobody counted them. ``record`` is the hash of the record of what was sent.
+    ``failed_over`` names the places that the request went to before, each with why it did not stay there.
     ``asked``, ``answered``, ``finish`` and ``header`` are what was said, ``plan`` what was sent last, by reference.
     """
 
@@ -30,6 +31,7 @@ class Report(msgspec.Struct, frozen=True):
     failure: str = ""
     reason: str = ""
     attempts: int = 0
+    failed_over: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import msgspec
 
 from thinkback.errors import WireError
+from thinkback.log.twins import Marks, context_of, digest_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
 from thinkback.model.commits import Draft, Response
@@ -30,6 +31,8 @@ from thinkback.wire.documents import is_too_deep
 from thinkback.wire.front import Body, Field, Kind
 from thinkback.wire.result import ReadRequest
 
+CONVERSATION = "thinkback-conversation"
+"""The header by which a client names a conversation."""
 _NESTING = (dict, list)
 _LONGEST = 200
 # Below these a key is the client's own word.
@@ -79,7 +82,8 @@ class Received(NamedTuple):
     credentials and what is between two hops. ``origin`` is who minted the reasoning and opaque values that the client
     sends back on its own account, where that is known, end user aside: a client inside the program asks them itself.
     ``verbatim``: such a client gets what came as it came, whatever it asked for. ``as_written`` is why its request goes
-    as it came, without anything of ours.
+    as it came, without anything of ours. ``conversation`` is the name that its program gives the conversation, and
+    ``instance`` tells one client of a process from another; both may be unknown.
     """
 
     front: str
@@ -93,6 +97,8 @@ class Received(NamedTuple):
     beginning: Beginning | None = None
     verbatim: bool = False
     as_written: str = ""
+    conversation: str = ""
+    instance: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -121,7 +127,8 @@ class Facts(msgspec.Struct, frozen=True):
 class View(NamedTuple):
     """``request`` is as its dialect reads it, ``known`` the same with every token opened.
 
-    ``stored`` are the paths at which it names what an upstream's account keeps.
+    ``stored`` are the paths at which it names what an upstream's account keeps, ``sealed`` the ids of the responses
+    that its tokens are of.
     """
 
     received: Received
@@ -130,6 +137,7 @@ class View(NamedTuple):
     request: ReadRequest
     known: recognition.Request
     stored: tuple[str, ...]
+    sealed: frozenset[str] = frozenset()
 
 
 _KINDS: Mapping[Kind, tuple[type, ...]] = {"boolean": (bool,), "list": (list,), "object": (dict,), "text": (str,)}
@@ -209,8 +217,15 @@ def _wrong(key: str, kind: Kind, why: str = "") -> WireError:
     )
 
 
-def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: Sealing | None) -> View:
-    """``received``, whose ``body`` and ``facts`` are known. Without ``sealing`` there are no tokens but ``UNSIGNED``.
+def view_of(
+    received: Received,
+    body: Mapping[str, Any],
+    facts: Facts,
+    sealing: Sealing | None,
+    erased: Set[str] = frozenset(),
+) -> View:
+    """``received``, whose ``body`` and ``facts`` are known. Without ``sealing`` there are no tokens but ``UNSIGNED``;
+    tokens of ``erased`` responses do not open.
 
     Raises ``WireError`` for what is none of its dialect, ``Refused`` where it names other models than its client may.
     """
@@ -227,9 +242,18 @@ def view_of(received: Received, body: Mapping[str, Any], facts: Facts, sealing: 
         drafts = tuple(_vouched(drafts, origin))
         if sealing is None and client_state.UNSIGNED.encode() in received.body:
             sealing = client_state.Unsealed(origin)
+    sealed: frozenset[str] = frozenset()
     if sealing is not None and client_state.holds_tokens(received.body):
-        drafts = tuple(client_state.opened(drafts, sealing, scope, name))
-    return View(received, facts, scope, request, recognition.request_of(drafts, facts.previous_response), stored)
+        found, sealed = client_state.opened(drafts, sealing, scope, name, erased)
+        drafts = tuple(found)
+    known = recognition.request_of(drafts, facts.previous_response, _marks(received, drafts))
+    return View(received, facts, scope, request, known, stored, sealed)
+
+
+def _marks(received: Received, drafts: Sequence[Draft]) -> Marks:
+    """By what its conversation is told from others with equal words."""
+    name = received.conversation or received.headers.get(CONVERSATION, "")
+    return Marks(digest_of("name", name), context_of(drafts), digest_of("instance", received.instance))
 
 
 def _once(drafts: Sequence[Draft]) -> Iterator[Draft]:
@@ -305,6 +329,13 @@ def check_stored(paths: Sequence[str], upstream: str) -> None:
             f'or have the gateway\'s configuration say stored = "pass" under [upstreams.{upstream}]',
             details={"param": path},
         )
+
+
+def check_served(name: str, body: Mapping[str, Any]) -> None:
+    """Raise ``Refused`` for a request of the dialect ``name`` that needs state which only a provider holds."""
+    for each in registry.front(name).body.unserved:
+        if lookup(dict(body), each.path) == each.value:
+            raise Refused(400, each.code, each.message, details={"param": each.path})
 
 
 def named(fields: tuple[Field, ...], body: Mapping[str, Any]) -> Iterator[str]:

@@ -12,29 +12,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from thinkback.errors import WireError
 from thinkback.log import agents, echo_digests
 from thinkback.log.echo_digests import EchoedMessage
 from thinkback.log.protocol import MAIN, About
 from thinkback.log.seal import seal
-from thinkback.model import canonical
+from thinkback.log.twins import unmarked
 from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
 from thinkback.model.commits import (
-    Annotation,
     Commit,
     Draft,
     Head,
-    Message,
-    Priority,
     Response,
     Step,
-    Tool,
     Tools,
 )
-from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
-from thinkback.proxy import losses, recognition
+from thinkback.proxy import losses, recognition, system_parts
 from thinkback.proxy.events import Lookups, Unavailable, Unstored
+from thinkback.proxy.problems import Refused
 from thinkback.proxy.recognition import OF_A_RESPONSE, KnownConversation, Request
 from thinkback.proxy.request_view import Beginning, View
 from thinkback.proxy.retention import Line
@@ -49,7 +44,8 @@ class Resumed(NamedTuple):
     there, ``lost`` the responses among them that are a model's for sure; ``reattach`` says as much to the client.
     ``degraded``: the log could not be asked. ``line`` is where it is recorded, with what the client brought.
     ``unknown``: it names a response to go on from that nothing is known of, so that it cannot be answered.
-    ``earlier`` is the line that it was on so far, where it goes on from another place.
+    ``earlier`` is the line that it was on so far, where it goes on from another place. ``chosen`` says how it was
+    chosen among several with equal words.
     """
 
     known: Request
@@ -62,6 +58,7 @@ class Resumed(NamedTuple):
     line: Line
     unknown: bool
     earlier: Sequence[Commit] = ()
+    chosen: str = ""
 
 
 def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> Lookups[Resumed]:
@@ -99,24 +96,27 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     if unknown:
         reattach = "none; missing=1"
     goes_on = base is not None
-    return Resumed(whole, found.history, goes_on, missing, lost, reattach, degraded, line, unknown, found.earlier)
+    more = (found.earlier, found.chosen)
+    return Resumed(whole, found.history, goes_on, missing, lost, reattach, degraded, line, unknown, *more)
 
 
 def _about(view: View, known: Request) -> About:
     """What the first request of a session says of it."""
     places = (agents.directory_of(draft.kind, draft.value) for draft in known.drafts)
     directory = next(filter(None, places), "")
-    program = agents.program_of(view.received.headers.get("user-agent", ""))
+    headers = view.received.headers
+    program = agents.program_of(headers.get("user-agent", ""), headers.get("x-title", ""))
     return About(program, agents.project_of(directory), directory)
 
 
-def not_found(previous: str) -> WireError:
-    """The error for a response that nothing is known of. A provider is not asked: all keys share its account."""
-    return WireError(
-        f"Previous response with id '{previous}' not found.",
-        details={"response": previous},
-        next_actions=("send the conversation itself",),
-    )
+def not_found(previous: str, param: str) -> Refused:
+    """The error for a response that nothing is known of. A provider is not asked: all keys share its account.
+
+    ``param`` is the parameter that names it; clients send the whole conversation when they read this code.
+    """
+    code = f"{param.removesuffix('_id')}_not_found"
+    message = f"Previous response with id '{previous}' not found."
+    return Refused(400, code, message, details={"response": previous, "param": param})
 
 
 def _looked_up(view: View) -> Lookups[tuple[Request, KnownConversation]]:
@@ -124,9 +124,14 @@ def _looked_up(view: View) -> Lookups[tuple[Request, KnownConversation]]:
     known, scope = view.known, view.scope
     if recognition.has_names(known.drafts):
         drafts = yield from recognition.resolved(known.drafts, scope)
-        known = recognition.request_of(drafts, known.previous)
-    find = recognition.find_withheld if view.received.client.withholds else recognition.find
-    return known, (yield from find(known, scope))
+        known = recognition.request_of(drafts, known.previous, known.marks)
+    client = view.received.client
+    find = recognition.find_withheld if client.withholds else recognition.find
+    found: KnownConversation = yield from find(known, scope)
+    if client.alone and client.recording == "full" and found.base is None and not found.copies and not known.previous:
+        imported = yield from recognition.find_imported(known, view.facts.end_user)
+        found = imported if imported is not None else found
+    return known, found
 
 
 def _unknown(request: Request) -> KnownConversation:
@@ -141,7 +146,8 @@ def _whole(found: KnownConversation, request: Request) -> Request:
     """``request`` with what stands before it where it only named that."""
     if not request.previous or found.base is None:
         return request
-    return recognition.request_of([*echo_digests.drafts_of(found.history.commits), *request.drafts], request.previous)
+    drafts = [*echo_digests.drafts_of(found.history.commits), *request.drafts]
+    return recognition.request_of(drafts, request.previous, request.marks)
 
 
 def _brought(found: KnownConversation, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
@@ -201,7 +207,7 @@ def added(
     places = {at: number for number, message in enumerate(said) for at in message.at if number > through}
     result: list[Draft] = [*_tools_change(base, drafts)]
     if through >= 0 or start:
-        result = [*_system_changes(base, drafts[:start]), *result]
+        result = [*system_parts.changes(base, drafts[:start], said[: through + 1]), *result]
     told = split_off(base, drafts, said, through, restored)
     rest: list[Draft] = []
     for at in range(start, len(drafts)):
@@ -266,51 +272,18 @@ def _instructions(drafts: Sequence[Draft]) -> int:
     return next((at for at, draft in enumerate(drafts) if draft.kind not in ("system", "tools")), len(drafts))
 
 
-def _system_changes(base: Sequence[Commit], head: Sequence[Draft]) -> list[Draft]:
-    """Edits that make the system messages of ``base`` those that the client sends now."""
-    systems = [commit for commit in base if commit.kind == "system" and not commit.edit]
-    now = [draft for draft in head if draft.kind == "system"]
-    if not systems:
-        return now
-    curation = Curation()
-    curation.take(base)
-    then = [commit for commit in systems if curation.priority(commit) is not Priority.SKIP]
-    result: list[Draft] = []
-    for commit, draft in zip(then, now, strict=False):
-        if not _says_the_same(curation.value(commit), draft.value):
-            result.append(Draft("system", draft.value, edit=commit.hash))
-    for commit in then[len(now) :]:
-        gone = Annotation(commit.hash, Priority.SKIP, reason="the client does not send it any more")
-        result.append(Draft("annotation", gone))
-    return result + now[len(then) :]
-
-
-def _says_the_same(one: object, other: object) -> bool:
-    if not (isinstance(one, Message) and isinstance(other, Message)):
-        return False
-    return one.text.strip() == other.text.strip()
-
-
 def _tools_change(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
-    """The tools that are offered from here on, where they are not those of ``base``, cache marks aside."""
+    """The tools that are offered from here on, where they are not those of ``base``, cache marks aside.
+
+    What was offered before is offered in its first bytes, whatever mark it has today.
+    """
     now = next((draft.value.tools for draft in drafts if isinstance(draft.value, Tools)), ())
-    offers = (commit.value for commit in reversed(base) if commit.kind == "tools")
-    then: tuple[Tool, ...] = next((value.tools for value in offers if isinstance(value, Tools)), ())
-    return [] if _unmarked(now) == _unmarked(then) else [Draft("tools", Tools(now))]
-
-
-def _unmarked(tools: Sequence[Tool]) -> list[Tool]:
-    return [
-        msgspec.structs.replace(tool, wire=_without_mark(tool.wire)) if "cache_control" in tool.wire else tool
-        for tool in tools
-    ]
-
-
-def _without_mark(wire: str) -> str:
-    value = canonical.decode(wire)
-    if isinstance(value, dict):
-        value.pop("cache_control", None)
-    return canonical.source(value)
+    offers = [commit.value.tools for commit in base if isinstance(commit.value, Tools)]
+    wanted = [*map(unmarked, now)]
+    if wanted == [*map(unmarked, offers[-1] if offers else ())]:
+        return []
+    known = (offer for offer in offers if [*map(unmarked, offer)] == wanted)
+    return [Draft("tools", Tools(next(known, now)))]
 
 
 def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:

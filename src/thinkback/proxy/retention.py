@@ -155,17 +155,18 @@ def _whole_response(step: Step) -> Draft | None:
 
 
 def sightings(request: recognition.Request, step: Step, scope: bytes, id_prefix: str | None) -> list[Sighting]:
-    """By what the response in ``step`` is found again; nothing where it did not come whole.
+    """By what the response in ``step`` is found again; one that broke off only by what stands before it.
 
     ``id_prefix`` stands before the id that the client is given; ``None`` where its dialect goes on from no id.
     """
     header = _whole_response(step)
     if header is None:
-        return []
+        begun = next((draft.response for draft in step.drafts if draft.kind == "response"), "")
+        return matching.cut_sightings(scope, request.said, begun, request.links) if begun else []
     assert isinstance(header.value, Response)
     answer = [draft for draft in step.drafts if draft.response == header.response and draft.kind in OF_A_RESPONSE]
     shown = "" if id_prefix is None else f"{id_prefix}{header.response}"
-    found = matching.sightings(scope, request.drafts, request.said, answer, shown, request.links)
+    found = matching.sightings(scope, request.drafts, request.said, answer, shown, request.links, request.marks)
     if shown:
         ids = [header.value.id, *(id for draft in answer for id in _item_ids(draft))]
         found += [

@@ -12,6 +12,7 @@ How a rule row is chosen, the first that applies:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -28,6 +29,8 @@ from thinkback.rules.urls import host_matches, literal_length, literal_pattern, 
 
 UNKNOWN = "unknown"
 _KEPT_TARGETS = 64
+# A day at the end of a model's name, as providers write them.
+_DATED = re.compile(r"[-@](20\d{6}|20\d\d-\d\d-\d\d|latest)$")
 
 
 def load_rulebook(
@@ -198,9 +201,8 @@ class Rulebook:
             for row in self.models()
             if row.endpoint in (endpoint_id, ANY) and row.since <= on and model_matches(model, (row.model,))
         ]
-        if not found:
-            return ModelInfo(model=model, endpoint=endpoint_id)
-        return max(found, key=lambda pair: pair[0])[1]
+        row = max(found, key=lambda pair: pair[0])[1] if found else ModelInfo(model=model, endpoint=endpoint_id)
+        return row if row.context else _limited(row, endpoint_id, model, on)
 
     def target(
         self,
@@ -277,6 +279,16 @@ def _recognisable(row: Endpoint) -> Endpoint:
     if row.hosts or not row.base_url:
         return row
     return msgspec.structs.replace(row, hosts=(literal_pattern(normalise_url(row.base_url)),))
+
+
+def _limited(row: ModelInfo, endpoint: str, model: str, on: str) -> ModelInfo:
+    """``row`` with the limit that a catalogue has of the model, also under its name without a date."""
+    known, name = packaged.limits(endpoint), model.lower()
+    limit = known.get(name) or known.get(_DATED.sub("", name))
+    if limit is None or limit.since > on:
+        return row
+    source = f"{row.source}; the context: {limit.source}" if row.source else limit.source
+    return msgspec.structs.replace(row, context=limit.tokens, source=source)
 
 
 def _check_day(on: str) -> None:

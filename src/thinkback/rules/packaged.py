@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Literal, NamedTuple
 
@@ -18,8 +18,17 @@ from thinkback.rules.files import RuleFile, read
 
 _MODELS = "models.toml"
 _TELEMETRY = "telemetry.toml"
+_LIMITS = "limits.toml"
 _TABLE = re.compile(r"^\[\[(endpoint|rule|served)\]\]\n", re.MULTILINE)
 _NAMED = re.compile(r'^(id|like|endpoint) = "([^"\n]*)"$', re.MULTILINE)
+
+
+class Limit(NamedTuple):
+    """How many tokens a request may have, since when that is known, and from where."""
+
+    tokens: int
+    since: str
+    source: str
 
 
 class _Rules(NamedTuple):
@@ -42,7 +51,7 @@ def tables() -> dict[str, list[str]]:
     """The tables of all hosts as text, by kind, in the order of the files."""
     found: dict[str, list[str]] = {"endpoint": [], "rule": [], "served": []}
     for name, text in texts().items():
-        if name not in (_MODELS, _TELEMETRY):
+        if name not in (_MODELS, _TELEMETRY, _LIMITS):
             _, *parts = _TABLE.split(text)
             for kind, body in zip(parts[::2], parts[1::2], strict=True):
                 found[kind].append(f"[[{kind}]]\n{body}")
@@ -72,6 +81,25 @@ def rule(id: str) -> Rule | None:
 def models() -> tuple[ModelInfo, ...]:
     """Every model."""
     return read(_MODELS, texts()[_MODELS], RuleFile).model
+
+
+@functools.cache
+def limits(endpoint: str) -> Mapping[str, Limit]:
+    """How many tokens a request to each model at ``endpoint`` may have, by the model's name in lower case.
+
+    From a catalogue, below every row of ``models``. Only this endpoint's table is parsed.
+    """
+    for table in texts()[_LIMITS].split("\n[[limit]]\n")[1:]:
+        head, _, models = table.partition("\n[limit.models]\n")
+        said = tomllib.loads(head)
+        if endpoint in said["endpoint"]:
+            rows: dict[str, list[str]] = tomllib.loads(models)
+            return {
+                name.lower(): Limit(int(tokens), said["since"], said["source"])
+                for tokens, names in rows.items()
+                for name in names
+            }
+    return {}
 
 
 @functools.cache

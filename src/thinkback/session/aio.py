@@ -70,7 +70,7 @@ class AsyncCalls:
             from thinkback.session.history.summarising import Summarising
 
             written = await Summarising(conversation, asked, compactor.outline()).run_async()
-        return await in_store(conversation, lambda: compactor.store(compactor.planned(asked, written)))
+        return await in_store(conversation, lambda: compactor.make(asked, written))
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""

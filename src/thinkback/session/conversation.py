@@ -17,7 +17,7 @@ from thinkback.drive.hooks import Hooks
 from thinkback.drive.leases import Holder
 from thinkback.drive.line import Line
 from thinkback.drive.tools import PythonTool
-from thinkback.errors import HeadMovedError, ThinkbackError
+from thinkback.errors import HeadMovedError, NotFoundError, ThinkbackError
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Draft, Step
@@ -65,7 +65,8 @@ class Conversation:
     @cached_property
     def history(self) -> History:
         """The line, read when it is first needed: a fork, or a session that is only switched, costs no history."""
-        return History(self.line.read())
+        epoch = self.store.log.epoch()  # before: what is erased in between makes another number of it
+        return History(self.line.read(), epoch)
 
     def sources(self) -> Sources:
         """What the files say that bear on the next request. Reads them: those whose stat changed since.
@@ -145,7 +146,11 @@ class Conversation:
         self.write_layer(layers)
 
     def refresh(self) -> None:
-        """Commits and settings that other writers stored since."""
+        """Commits and settings that other writers stored since, without what was erased."""
+        try:
+            self.drop_erased()
+        except NotFoundError:  # the line was moved, and what it had was collected
+            self.reload()
         found, head = self.read_layer(), self.history.head
         if found is not None and (found.id, found.branch, found.head) == (self.info.id, self.line.branch, head):
             return  # one look-up said that nothing came since
@@ -155,9 +160,20 @@ class Conversation:
         elif newer:
             self.history.take(newer)
 
+    def drop_erased(self) -> None:
+        """Read the history again where anything was erased from the log since. Raises ``NotFoundError`` where it is not
+        there any more.
+        """
+        history, log = self.history, self.store.log
+        epoch = log.epoch()
+        if epoch != history.epoch:
+            head = history.head.hash
+            history.renew(log.read_to(self.info.id, head) if head else (), epoch)
+
     def reload(self) -> None:
         """Read the whole line again: it is another one than before."""
-        self.history = History(self.line.read())
+        epoch = self.store.log.epoch()
+        self.history = History(self.line.read(), epoch)
 
     def take(self) -> None:
         """Take the lease on the branch that a turn goes on with. Raises ``BusyError``, ``DetachedError``."""

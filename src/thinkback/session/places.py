@@ -31,9 +31,19 @@ class Place(NamedTuple):
 NOWHERE = Place()
 
 
-def places(log: Store) -> dict[str, Place]:
-    """Those of all sessions, by their ids."""
-    return places_of(log.list_sessions(), log.summaries())
+def places(log: Store, ids: Iterable[str] | None = None) -> dict[str, Place]:
+    """Those of all sessions, or of those of these ids, by their ids."""
+    if ids is None:
+        return places_of(log.list_sessions(), log.summaries())
+    found: dict[str, SessionInfo] = {}
+    waiting = [*ids]
+    while waiting:
+        id = waiting.pop()
+        info = log.find_session(id) if id and id not in found else None
+        if info is not None and info.id == id:
+            found[id] = info
+            waiting.append(info.parent)
+    return places_of(found.values(), log.summaries(found.keys()))
 
 
 def places_of(infos: Iterable[SessionInfo], summaries: Mapping[str, Summary]) -> dict[str, Place]:
@@ -50,6 +60,14 @@ def places_of(infos: Iterable[SessionInfo], summaries: Mapping[str, Summary]) ->
             above.is_imported or bool(about.sources),
         )
     return found
+
+
+def owners_of(log: Store, program: str, project: str) -> tuple[str, ...] | None:
+    """The ids of the sessions of a program and a project; ``None`` where neither is named."""
+    if not (program or project):
+        return None
+    where = places(log).items()
+    return tuple(id for id, at in where if program in ("", at.program) and project in ("", at.project))
 
 
 def title_of(info: SessionInfo, summary: Summary | None) -> str:

@@ -11,7 +11,7 @@ from thinkback.compile.prefix_binding import OTHER_SYSTEM, OTHER_TOOLS
 from thinkback.model import canonical
 from thinkback.model.commits import Request
 from thinkback.model.plan import Control
-from thinkback.model.target import Settings, Target, merge_headers
+from thinkback.model.target import Settings, Target, merge_headers, name_conversation
 from thinkback.session import requests
 from thinkback.session.ids import outside
 from thinkback.session.requests import Options
@@ -36,13 +36,14 @@ def plan_of(
     settings, controls, told = within_budget(conversation, wanted, target, params)
     plan = conversation.history.plan(target, settings, offered, params)
     streams = options.stream if target.endpoint.stream_path else plan.streams
+    headers = merge_headers(configuration.headers(streams=streams), plan.added_headers)
     plan = msgspec.structs.replace(
         plan,
         settings=snapshot(settings),
         budget=told,
         controls=(*plan.controls, *requests.stored_params(target, wanted)[1], *controls),
         streams=streams,
-        base_headers=merge_headers(configuration.headers(streams=streams), plan.added_headers),
+        base_headers=name_conversation(target.endpoint, headers, conversation.info.id),
         authenticator=configuration.authenticator() if with_key else None,
     )
     if with_key:
@@ -66,7 +67,7 @@ def _warn_of_changes(conversation: Conversation, plan: Plan) -> None:
                 f"{what}, and earlier reasoning is bound to the old version: {len(blocks)} blocks are not sent"
             )
     for text in (text for cause, text in told.items() if cause not in conversation.warned):
-        conversation.line.hooks.notify(f"{text}; a fork from before the change sends them", outside())
+        conversation.line.hooks.notify(f"{text}; the old version brings them back", outside())
     conversation.warned = conversation.warned.difference(_CHANGED).union(told)
 
 
@@ -96,7 +97,9 @@ def _is_like_the_last(conversation: Conversation, plan: Plan) -> bool:
         return False
     target = plan.target
     there = (last.target["endpoint"], last.target["model"], last.settings, last.params)
-    return there == (target.endpoint.id, target.model, plan.settings, canonical.source(plan.native))
+    # A version that did not know a setting recorded none: only those that it knew can tell the requests apart.
+    known = {key: value for key, value in plan.settings.items() if key in last.settings}
+    return there == (target.endpoint.id, target.model, known, canonical.source(plan.native))
 
 
 def within_budget(conversation: Conversation, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:

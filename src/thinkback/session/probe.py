@@ -20,11 +20,12 @@ from thinkback.drive.clock import now
 from thinkback.drive.http import Httpx2Transport, Transport
 from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
-from thinkback.model.target import Target, merge_headers
+from thinkback.model.target import Target, merge_headers, name_conversation
 from thinkback.rules import load_rulebook, packaged
 from thinkback.rules.book import UNKNOWN
 from thinkback.session import config
 from thinkback.session.endpoint_config import EndpointConfig, Rulebook
+from thinkback.session.ids import new_id
 from thinkback.turn.probing import experiments, toml
 from thinkback.turn.probing.conversation import Answer
 from thinkback.turn.probing.experiments import Ask
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
 class Prepared(NamedTuple):
     """A probe that may begin. ``made`` is the endpoint where that is new, ``row`` the id the row will have.
 
-    ``known``: the row of ``target`` was written for it, not guessed.
+    ``known``: the row of ``target`` was written for it, not guessed. ``conversation`` is an id for all its requests.
     """
 
     wanted: Wanted
@@ -66,6 +67,7 @@ class Prepared(NamedTuple):
     row: str
     made: Endpoint | None
     known: bool
+    conversation: str
 
 
 class Result(NamedTuple):
@@ -109,7 +111,7 @@ def prepare(wanted: Wanted) -> Prepared:
         # nothing is known of the host; what its dialect usually needs is a better guess than what chat does
         target = msgspec.structs.replace(target, rule=rulebook.rule_for(kin.id, wanted.model, config.today())[0])
     place.authenticator(rulebook).prepare()
-    return Prepared(wanted, place, rulebook, target, row, made, known=not target.guessed)
+    return Prepared(wanted, place, rulebook, target, row, made, not target.guessed, new_id())
 
 
 def run(prepared: Prepared, told: Callable[[Ask], None]) -> Result:
@@ -210,6 +212,7 @@ def _send(ask: Ask, prepared: Prepared, client: Transport) -> Answer:
     """The host's answer; one that may pass is waited for."""
     place = prepared.place
     headers = merge_headers(place.headers(prepared.rulebook, streams=ask.plan.streams), ask.plan.added_headers)
+    headers = name_conversation(ask.plan.target.endpoint, headers, prepared.conversation)
     authenticator = place.authenticator(prepared.rulebook)
     plan = msgspec.structs.replace(ask.plan, base_headers=headers, authenticator=authenticator)
     attempt = 1

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, is_place
-from thinkback.model.commits import Commit, Outcome, TurnState, Usage
+from thinkback.model.commits import USAGE_COUNTS, Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision, Decisions
 from thinkback.model.texts import thoughts_of
 from thinkback.session.transcripts import notebook
@@ -159,9 +159,13 @@ def total(reported: Sequence[Usage]) -> Usage | None:
     """Usages together; ``None`` where there are none."""
     if len(reported) < 2:
         return reported[0] if reported else None
-    names = ("input", "output", "reasoning", "cached", "cache_write")
-    counts = {name: [getattr(usage, name) for usage in reported] for name in names}
-    return Usage(**{n: sum(v for v in c if v is not None) for n, c in counts.items() if set(c) != {None}})
+    counts = {name: [getattr(usage, name) for usage in reported] for name in USAGE_COUNTS}
+    summed = Usage()
+    for name, found in counts.items():
+        if any(count is not None for count in found):
+            # A sum may be above what one response can have.
+            msgspec.structs.force_setattr(summed, name, sum(count for count in found if count is not None))
+    return summed
 
 
 def visible_text(blocks: Sequence[Block]) -> str:

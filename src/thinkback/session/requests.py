@@ -26,7 +26,7 @@ from thinkback.errors import (
 )
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
-from thinkback.model.commits import Commit, Draft, Erased, Message, Request, Tool, surviving
+from thinkback.model.commits import RECIPE, Commit, Draft, Erased, Message, Request, Tool, surviving
 from thinkback.model.plan import Control
 from thinkback.model.target import Basis, Settings, Target, merge
 from thinkback.session.endpoint_config import EndpointConfig as EndpointConfig
@@ -378,17 +378,14 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
             next_actions=(NEXT,),
         )
     try:
-        plan = plan_of(record, commits)
-        is_same = plan.record().sent_digest == record.sent_digest
-        if not is_same:  # earlier versions took fields for one provider out behind the digest
-            earlier = plan_of(record, commits, takes_all=True)
-            is_same = earlier.record().sent_digest == record.sent_digest
-            plan = earlier if is_same else plan
+        # earlier versions took fields for one provider out behind the digest
+        plans = (plan_of(record, commits, takes_all=at == 1) for at in range(2 if record.recipe == 1 else 1))
+        plan = next((plan for plan in plans if plan.record().sent_digest == record.sent_digest), None)
     except ThinkbackError as error:
         if not erased:
             raise
         raise _erased(commits[at].hash, erased) from error
-    if is_same:
+    if plan is not None:
         response = commits[at].response
         plan.answered(report_of(response, commits), commits, response)
         return plan
@@ -440,12 +437,14 @@ def plan_of(record: Request, commits: Sequence[Commit], *, takes_all: bool = Fal
     ``takes_all``: to a place that takes every field that programs add for one provider.
     """
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
-    plan = plan_like(record, commits, History(commits[: head + 1]), takes_all=takes_all)
+    plan = plan_like(record, commits, History(commits[: head + 1]), recipe=record.recipe, takes_all=takes_all)
     remarks = {name: said for name, said in record.target.items() if name in REMARKS}
     return msgspec.structs.replace(remarked(plan, remarks), settings=dict(record.settings))
 
 
-def plan_like(record: Request, commits: Sequence[Commit], history: History, *, takes_all: bool = False) -> Plan:
+def plan_like(
+    record: Request, commits: Sequence[Commit], history: History, *, recipe: int = RECIPE, takes_all: bool = False
+) -> Plan:
     """A plan of ``history`` to where ``record`` went, with its settings and parameters; ``commits`` have its data."""
     place, basis = record.target, _basis(record, commits)
     target = Target(
@@ -459,7 +458,8 @@ def plan_like(record: Request, commits: Sequence[Commit], history: History, *, t
         guessed=place["guessed"] == "true",
         on=place["on"],
     )
-    return history.plan(target, restore(record.settings), None, canonical.decode(record.params))
+    params = canonical.decode(record.params)
+    return history.plan(target, restore(record.settings), None, params, recipe=recipe)
 
 
 def _basis(record: Request, commits: Sequence[Commit]) -> Basis:

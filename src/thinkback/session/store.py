@@ -249,15 +249,19 @@ class SessionStore:
         made = self.content_types[name] = ContentType(name, role, priority, compression_priority)
         return made
 
-    def sessions(self) -> list[SessionInfo]:
-        """All sessions, last used first."""
-        return self.log.list_sessions()
+    def sessions(self, most: int | None = None) -> list[SessionInfo]:
+        """All sessions, last used first, or the first so many of them."""
+        return self.log.list_sessions(most)
 
     def find(self, name: str) -> SessionInfo:
         """The session of that name or id. Raises ``NotFoundError``."""
         found = self.log.find_session(name)
         if found is None:
-            raise NotFoundError(f"there is no session {name!r}", next_actions=("`thinkback sessions` lists them",))
+            raise NotFoundError(
+                f"there is no session {name!r}",
+                details={"session": name},
+                next_actions=("`thinkback sessions` lists them",),
+            )
         return found
 
     def commits(self, session: str) -> list[Commit]:
@@ -279,7 +283,7 @@ class SessionStore:
     def find_reasoning(
         self, text: str = "", *, session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
     ) -> list[SearchHit]:
-        """The same among reasoning alone."""
+        """Like ``search()``, in reasoning only."""
         filters["kinds"] = ("reasoning",)
         return self.search(text, session=session, progress=progress, **filters)
 
@@ -324,7 +328,8 @@ class SessionStore:
 
         ``format`` is jsonl (which ``import_`` reads), markdown, html or parquet; without it the file's ending says.
         What nobody said stays here: reasoning, carriers and accounts go along where they are asked for, everything with
-        ``complete``, as for a copy of one's own. ``with_history`` shows what edits and checkpoints replaced.
+        ``complete``, as for a copy of one's own. ``with_history`` shows what edits and checkpoints replaced, as
+        ``complete`` does.
         ``progress`` is called with how much is done, of how much (0: not known), and of what.
         Raises ``NotFoundError``, ``MissingPackageError``.
         """

@@ -85,8 +85,9 @@ class Host:
         self.is_in_loop = False
 
     def prepare(self) -> None:
-        """Read what the next answer goes by; in any thread."""
+        """Read what the next answer goes by, and take out of the history what was erased; in any thread."""
         conversation = self._conversation
+        conversation.drop_erased()
         self._sources = conversation.all_sources() if self.is_in_loop else conversation.sources()
 
     def build(self) -> Plan:

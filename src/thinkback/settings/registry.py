@@ -19,6 +19,7 @@ Value: TypeAlias = Any
 LARGEST = 2**31 - 1
 IMPORTED = "session.imported"
 TITLE = "session.title"
+RETENTION = "log.retention"
 BEGUN_WITH = "session.defaults"
 """Which built-in defaults a session began with; unset, those before 1."""
 NEWEST = 1
@@ -203,6 +204,14 @@ ROWS = (
         smallest=1,
     ),
     Key(
+        "context.systemChanges",
+        "system_changes",
+        "choice",
+        "Where a system message goes that another program put among earlier ones: there, or behind the history.",
+        default="in-place",
+        choices=("in-place", "append"),
+    ),
+    Key(
         "session.serverState",
         "server_state",
         "boolean",
@@ -254,6 +263,15 @@ ROWS = (
         recorded=False,
     ),
     Key(
+        RETENTION,
+        "log_retention",
+        "integer",
+        "After how many days a gateway, and `thinkback gc`, erase what was said; unset keeps it.",
+        smallest=1,
+        refused_in=("session", "app", "profile", "call"),
+        recorded=False,
+    ),
+    Key(
         "usage.log",
         "usage_log",
         "boolean",
@@ -285,6 +303,14 @@ ROWS = (
         "Whether spans also contain messages, with reasoning, signatures and sealed values.",
         default=False,
         refused_in=("app",),
+        recorded=False,
+    ),
+    Key(
+        "context.limit",
+        "context_limit",
+        "integer",
+        "How many tokens a request may have, where that of the model is not known or more than a server takes.",
+        smallest=1,
         recorded=False,
     ),
     Key(
@@ -320,6 +346,14 @@ ROWS = (
         "text",
         "Who writes summaries, as endpoint/model or a model of the same endpoint; unset, the model of the session.",
         words="a model, or endpoint/model",
+        recorded=False,
+    ),
+    Key(
+        "compaction.rationale",
+        "compaction_rationale",
+        "boolean",
+        "Whether a model that writes a summary also reads the readable reasoning, for reasons that stand nowhere else.",
+        default=False,
         recorded=False,
     ),
     Key(
@@ -462,7 +496,7 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     ),
     "compression-threshold": (
         "the threshold for automatic summaries is a percentage of the context",
-        "for 0.85 set compaction.thresholds to 70/80/85: warn, trim old results, summarise",
+        "for 0.8 set compaction.thresholds to 60/70/80: warn, trim old results, summarise",
         "to turn automatic summaries off, set compaction.auto to false",
     ),
     "context-limit": (

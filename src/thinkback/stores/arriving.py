@@ -11,8 +11,9 @@ from itertools import count
 
 from thinkback.log.protocol import MAIN, AppendRequest, Arrival, SessionInfo, Tail
 from thinkback.model import canonical
+from thinkback.model.commits import Head
 from thinkback.stores.branches import add_branch, create_session, held, switch
-from thinkback.stores.database import Rows
+from thinkback.stores.database import Key, Rows
 from thinkback.stores.errors import EMPTY, head_moved, no_session
 from thinkback.stores.history import find, pointer
 from thinkback.stores.reachability import left_behind
@@ -23,7 +24,8 @@ def requests_of(arrival: Arrival) -> list[AppendRequest]:
     """The steps of its tails, as they are appended."""
     return [
         AppendRequest(
-            arrival.session, arrival.name, arrival.created, tail.step, tail.commits, tail.expected, tail.branch
+            *(arrival.session, arrival.name, arrival.created, tail.step, tail.commits, tail.expected, tail.branch),
+            sightings=tail.sightings,
         )
         for tail in arrival.tails
     ]
@@ -37,8 +39,13 @@ def arrive(rows: Rows, arrival: Arrival, append: Callable[[str], object]) -> Ses
         if tail.outgrown is not None:
             _replace(rows, arrival.session, tail)
         append(tail.step)
+    of, created, _ = held(rows, arrival.session)
+    for name, head in arrival.moves.items():
+        add_branch(rows, of, name, find(rows, of, head, ""), created)
     if arrival.branch:
         switch(rows, arrival.session, arrival.branch)
+    for name, head in arrival.absorbed.items():
+        _absorb(rows, of, name, head)
     found = rows.info(arrival.session)
     if found is None:
         raise no_session(arrival.session)
@@ -62,6 +69,17 @@ def _replace(rows: Rows, session: str, tail: Tail) -> None:
     if tip.head != tail.outgrown:
         raise head_moved(of.id, tail.outgrown or tip.head, tip.head)
     add_branch(rows, of, tail.branch, find(rows, of, tail.expected, ""), created)
+    for cut in left_behind(rows, of[:2], tip.place):
+        rows.remove(of[:2], cut)
+    settle(rows, of)
+
+
+def _absorb(rows: Rows, of: Key, name: str, head: Head) -> None:
+    """Forget a branch, and what stood on it alone."""
+    tip = pointer(rows, of, name, hold=True)
+    if tip.head != head:
+        raise head_moved(of.id, head, tip.head)
+    rows.delete_branch(of, name)
     for cut in left_behind(rows, of[:2], tip.place):
         rows.remove(of[:2], cut)
     settle(rows, of)

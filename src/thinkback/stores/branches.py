@@ -104,9 +104,14 @@ def find_session(rows: Rows, name: str) -> SessionInfo | None:
     return rows.info(name)
 
 
-def list_sessions(rows: Rows) -> list[SessionInfo]:
-    """All sessions, last updated first."""
-    return rows.infos()
+def list_sessions(rows: Rows, most: int | None) -> list[SessionInfo]:
+    """All sessions, last updated first, or the first so many of them."""
+    return rows.infos(most)
+
+
+def count_sessions(rows: Rows) -> int:
+    """How many sessions there are."""
+    return rows.count_sessions()
 
 
 def create_session(

@@ -7,14 +7,14 @@ whole). Must not: know what a payload means.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Removed
-from thinkback.model.commits import Head
+from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.branches import held
 from thinkback.stores.database import CommitAddress, Cut, Database, Family, Rows
-from thinkback.stores.errors import check_tombstones, no_commit, no_session
+from thinkback.stores.errors import check_restored, check_tombstones, no_commit, no_session
 from thinkback.stores.history import key
 from thinkback.stores.reachability import left_over, pieces, unreached
 from thinkback.stores.rows import pack
@@ -30,21 +30,37 @@ class LogCare:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def erase(self, session: str, payloads: Mapping[str, bytes]) -> int:
-        """Put tombstones in place of payloads, wherever in the session's family the commits stand."""
+    def erase(self, session: str, payloads: Mapping[str, bytes], *, sweeps: bool = True) -> int:
+        """Put tombstones in place of payloads, wherever in the session's family the commits stand.
+
+        Without ``sweeps`` the caller does that in the end, once for many.
+        """
         check_tombstones(payloads)
-        self._database.write(_erase, session, payloads)
-        self._database.sweep()
+        self._database.write(_erase, session, payloads, sweeps)
+        if sweeps:
+            self._database.sweep()
         return len(payloads)
+
+    def restore(self, session: str, commits: Sequence[Commit]) -> None:
+        """Put back what an export had left out of payloads, wherever in the session's family the commits stand."""
+        check_restored(commits)
+        stored = {each.hash: pack(each.payload, erased=isinstance(each.value, Erased)) for each in commits}
+        self._database.write(_replace, session, stored)
+
+    def sweep(self) -> None:
+        """Overwrite what files and index still hold of what was erased or deleted before without that."""
+        self._database.write(_scrub)
+        self._database.sweep()
 
     def ends(self, session: str) -> list[Head]:
         """The last commit of each segment of the session."""
         return self._database.read(_ends, session)
 
-    def delete_session(self, session: str) -> int:
-        """Forget the session with its branches; returns how many commits went with it."""
-        removed = self._database.write(_delete, session)
-        self._database.sweep()
+    def delete_session(self, session: str, *, sweeps: bool = True) -> int:
+        """Forget the session with its branches; returns how many commits went with it. ``sweeps`` as for ``erase``."""
+        removed = self._database.write(_delete, session, sweeps)
+        if sweeps:
+            self._database.sweep()
         return removed
 
     def gc(self, older_than: int, *, dry_run: bool = False, progress: Progress | None = None) -> Removed:
@@ -66,14 +82,24 @@ class LogCare:
         self._database.backup(path, progress)
 
 
-def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes]) -> None:
+def _scrub(rows: Rows) -> None:
+    rows.scrub()
+
+
+def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes], scrubs: bool) -> None:
+    _replace(rows, session, {hash: pack(payload, erased=True) for hash, payload in payloads.items()})
+    if scrubs:
+        rows.scrub()
+
+
+def _replace(rows: Rows, session: str, stored: Mapping[str, tuple[int, bytes]]) -> None:
+    """Let commits have other payloads, as they are stored."""
     of, _, _ = held(rows, session)
-    erased = rows.erase(of, {hash: pack(payload, erased=True) for hash, payload in payloads.items()})
-    missing = next((hash for hash in payloads if hash not in erased), None)
+    replaced = rows.erase(of, stored)
+    missing = next((hash for hash in stored if hash not in replaced), None)
     if missing is not None:
         raise no_commit(missing, session)
     settle_family(rows, of[:2])
-    rows.scrub()
 
 
 def _ends(rows: Rows, session: str) -> list[Head]:
@@ -86,14 +112,15 @@ def _ends(rows: Rows, session: str) -> list[Head]:
     return [Head(hash.hex(), seq) for seq, hash, _ in filter(None, (rows.commit_at(within, at) for at in places))]
 
 
-def _delete(rows: Rows, session: str) -> int:
+def _delete(rows: Rows, session: str, scrubs: bool) -> int:
     of, _, _ = held(rows, session)
     rows.forget_session(of)
     spares = left_over(rows, of[:2])
     for spare in spares:
         rows.remove(of[:2], spare.cut)
     settle_family(rows, of[:2])
-    rows.scrub()
+    if scrubs:
+        rows.scrub()
     rows.bury(of[:2])
     return sum(spare.removed.commits for spare in spares)
 

@@ -139,8 +139,11 @@ class Rows(Protocol):
     def info(self, name: str) -> SessionInfo | None:
         """The session of that name or id; a name wins."""
 
-    def infos(self) -> list[SessionInfo]:
-        """All sessions, last updated first."""
+    def infos(self, most: int | None = None) -> list[SessionInfo]:
+        """All sessions, last updated first, or the first so many of them."""
+
+    def count_sessions(self) -> int:
+        """How many sessions there are."""
 
     def has_id(self, id: str) -> bool:
         """Whether a session has that id, one that was deleted too."""
@@ -202,6 +205,9 @@ class Rows(Protocol):
     def count(self) -> int:
         """How many commits there are."""
 
+    def epoch(self) -> int:
+        """A number that each erasure of commits and each deletion of a session counts up."""
+
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first.
 
@@ -234,8 +240,10 @@ class Rows(Protocol):
     def is_needed(self, within: Family, cut: Cut) -> bool:
         """Whether a branch or a segment stands on what a cut takes out."""
 
-    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
-        """What is kept of each session: its tally, ``None`` where it is not counted, and what programs say of it."""
+    def summaries(self, ids: Collection[str] | None = None) -> list[tuple[Key, Tally | None, About]]:
+        """What is kept of each session, or of those of these ids: its tally, ``None`` where it is not counted, and what
+        programs say of it.
+        """
 
     def tallied(self, of: Key) -> Iterable[list[Stored]]:
         """The commits that a tally is made of, by the segments of the session, in order."""
@@ -293,11 +301,17 @@ class Database(Protocol):
     def read(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, all of it seeing the log as it was at one moment."""
 
+    def peek(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``read``, of one query: no transaction need be around it."""
+
     def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction that is durable when this returns."""
 
     def note(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """As ``write``, of what need not survive a power cut: nothing waits for a disk."""
+
+    def is_writable(self) -> bool:
+        """Tell whether a write would change nothing but what it is of: the log is no older format, nor read-only."""
 
     def problems(self, progress: Progress | None = None) -> Iterator[Problem]:
         """What ``fsck`` finds."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from thinkback.errors import CorruptLogError, HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.log.protocol import AppendRequest
-from thinkback.model.commits import Commit, Erased, Head, decode_payload
+from thinkback.model import canonical
+from thinkback.model.commits import Commit, Erased, Head, commit_hash, decode_payload
 
 EMPTY = Head()
 _HEX = frozenset("0123456789abcdef")
@@ -57,6 +58,21 @@ def check_tombstones(payloads: Mapping[str, bytes]) -> None:
                 f"the replacement of commit {hash[:16]} is not a tombstone",
                 details={"hash": hash},
                 next_actions=("give the bytes of an Erased payload",),
+            )
+
+
+def check_restored(commits: Iterable[Commit]) -> None:
+    """Raise ``StoreError`` unless each payload is the one that the commit's hash is of, or a tombstone."""
+    for commit in commits:
+        fields = (commit.edit, commit.response, commit.index, commit.time)
+        is_own = commit.digest == canonical.digest(commit.payload)
+        if not isinstance(commit.value, Erased) and not (
+            is_own and commit.hash == commit_hash(commit.parents, commit.kind, commit.digest, *fields)
+        ):
+            raise StoreError(
+                f"what is put back of commit {commit.hash[:16]} is not what its hash is of",
+                details={"hash": commit.hash},
+                next_actions=("give the commit as it was exported",),
             )
 
 

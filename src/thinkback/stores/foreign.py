@@ -11,8 +11,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from thinkback.errors import StoreError
@@ -27,12 +27,24 @@ def tables(path: str, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
 
     Raises ``OSError``, and ``StoreError`` where it is no database, is damaged, or changes all the time.
     """
+    with _private_copy(path) as connection:
+        return _rows(connection, names)
+
+
+def table_names(path: str) -> set[str]:
+    """The tables that are there. Raises as ``tables``."""
+    with _private_copy(path) as connection:
+        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+@contextmanager
+def _private_copy(path: str) -> Iterator[sqlite3.Connection]:
     with tempfile.TemporaryDirectory(prefix="thinkback-") as place:
         copy = os.path.join(place, "copy.db")
         _copy(path, copy)
         try:
             with closing(sqlite3.connect(copy)) as connection:
-                return _rows(connection, names)
+                yield connection
         except sqlite3.Error as error:
             raise StoreError(
                 f"{path} cannot be read as a database: {error}", next_actions=("check that it is whole",)

@@ -42,6 +42,22 @@ def file_format(path: str, schema: Schema) -> int:
         return version_of(connection, path, schema)
 
 
+def tenants_at(url: str) -> list[str]:
+    """The tenants with sessions in the PostgreSQL database at ``url``, the first twenty. Raises ``StoreError``."""
+    from thinkback.stores.postgres.connections import Pool
+
+    with closing(Pool(url, "full", 1)) as pool:
+        return pool.run(lambda db: [name for (name,) in db.execute(_TENANTS).fetchall()])
+
+
+def all_tenants_at(url: str) -> list[str]:
+    """The same, all of them."""
+    from thinkback.stores.postgres.connections import Pool
+
+    with closing(Pool(url, "full", 1)) as pool:
+        return pool.run(lambda db: [name for (name,) in db.execute(_TENANTS.replace("LIMIT 20", "")).fetchall()])
+
+
 def has_keys(path: str) -> bool:
     """Whether the gateway's file ``path`` has a key that is not revoked. Raises ``StoreError``."""
     with naming_errors(path), closing(_reading(path)) as connection:
@@ -82,6 +98,14 @@ def server_state(url: str) -> ServerState:
 
 
 _KEY = "SELECT 1 FROM {}keys WHERE revoked IS NULL LIMIT 1"
+# each is a step in the index: a tenant may have millions of sessions
+_TENANTS = """
+WITH RECURSIVE found (tenant) AS (
+    (SELECT tenant FROM thinkback.sessions ORDER BY tenant LIMIT 1) UNION ALL
+    SELECT (SELECT s.tenant FROM thinkback.sessions AS s WHERE s.tenant > f.tenant ORDER BY s.tenant LIMIT 1)
+    FROM found AS f WHERE f.tenant IS NOT NULL
+) SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT 20
+"""
 _STATE = """
 SELECT current_setting('server_version'), extract(epoch FROM clock_timestamp())::float8, pg_is_in_recovery(),
        has_database_privilege(current_database(), 'CREATE')

@@ -10,7 +10,7 @@ from thinkback.model import canonical
 from thinkback.model.commits import Erased, Response, commit_hash, decode_payload, surviving
 from thinkback.stores.database import Rows, Stored
 from thinkback.stores.rows import ERASED, hashes, unpack
-from thinkback.stores.summaries import counted, disagreement, titles
+from thinkback.stores.summaries import counted, disagreement, has_claims, titles
 
 
 class Row(NamedTuple):
@@ -54,7 +54,10 @@ def summary_problems(rows: Rows) -> Iterator[Problem]:
     """Sessions of which something else is kept than their commits give."""
     for of, kept, _ in rows.summaries():
         found = None if kept is None else counted(rows, of)
-        if kept is not None and found is not None and (wrong := disagreement(kept, found, titles(rows, of))):
+        if kept is None or found is None or kept == found:
+            continue
+        wrong = disagreement(kept, found, titles(rows, of), claims=has_claims(rows, of))
+        if wrong:
             yield Problem(f"summary of session {of.id}", wrong)
 
 

@@ -105,6 +105,11 @@ def count(rows: Rows) -> int:
     return rows.count()
 
 
+def epoch(rows: Rows) -> int:
+    """A number that each erasure and deletion counts up."""
+    return rows.epoch()
+
+
 def seen(rows: Rows, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
     """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
     return rows.seen(scope, digests, limit)

@@ -90,7 +90,7 @@ def _basis(digest: str, source: str) -> _Shared | None:
         return None
     text = canonical.encode(source)
     member = _MEMBER + text + b"}"
-    return _Shared(bytes.fromhex(digest), f'"basis_digest":"{digest}"'.encode() + member, len(member), pack(text))
+    return _Shared(bytes.fromhex(digest), member, len(member), pack(text))
 
 
 def _stored(commits: Sequence[Commit], packers: Packers | None) -> Iterator[tuple[int, bytes]]:

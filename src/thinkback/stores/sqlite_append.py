@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, AppendRequest, Arrival, Seen, SessionInfo
-from thinkback.log.tally import Tally, unasked
+from thinkback.log.tally import MOST, Tally, unasked
 from thinkback.log.tally import tally as tally_of_step
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
@@ -50,7 +50,7 @@ SELECT s.session, b.segment, b.position, g.base + b.position, c.hash,
        g.session = s.session
        AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1),
        (SELECT l.deadline FROM leases AS l WHERE l.session = s.session AND l.branch = b.name),
-       u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last
+       u.counted >= 2, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last
 FROM sessions AS s
 JOIN branches AS b ON b.session = s.session AND b.name = ?
 JOIN segments AS g ON g.segment = b.segment
@@ -219,6 +219,9 @@ def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
             db.execute("RELEASE step")
 
 
+_UNCOUNT = "UPDATE summaries SET counted = 0 WHERE session = ?"
+
+
 def _add_step(db: Connection, item: _Append) -> bool:
     if item.entry is not None and _begin(db, item, item.entry):
         return True
@@ -244,9 +247,11 @@ def _add_step(db: Connection, item: _Append) -> bool:
             db.execute(_POINT, (segment, len(item.rows) - 1, session, item.branch))
     _insert(db, item, session, segment, first)
     if item.rows:
-        if is_counted:
-            _count(db, item, session, segment, tally_of(kept))
+        if is_counted and (tally := tally_of(kept)).tokens <= MOST and tally.reasoning <= MOST:
+            _count(db, item, session, segment, tally)
         else:
+            if is_counted:  # an earlier version added up a number that cannot be
+                db.execute(_UNCOUNT, (session,))
             settle(SqliteRows(db), Key("", 0, session, item.session))
     return True
 

@@ -1,7 +1,8 @@
 """One open SQLite log: the connection that writes, the pool that reads, and who may use them when.
 
 Promises: one caller writes at a time; readers of a file never wait for it, readers of a log in memory take turns with
-it on its only connection; what SQLite raises comes out as a ``StoreError``. Must not: know tables.
+it on its only connection; what SQLite raises comes out as a ``StoreError``; nothing counts as written that went into a
+file which has lost its name. Must not: know tables.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class LogFile:
         self._copy: TemporaryDirectory[str] | None = None
         self._read_only = not self.in_memory and is_read_only(path)
         self._is_old = False
+        self._identity: tuple[int, int] | None = None
         self._writer: Connection
         if self.in_memory:
             self.path, self._connect = "in memory", connect_memory
@@ -86,6 +88,9 @@ class LogFile:
             self._is_old = self._stands_as_it_is()
             if not self._is_old:
                 migrations.migrate(self._writer, self.path, self.schema, self._progress)
+            self._identity = (
+                None if self.in_memory else _identity(self._at)
+            )  # once it is open for writing: some file systems copy it then
         except BaseException:
             self._writer.close()
             raise
@@ -146,10 +151,37 @@ class LogFile:
 
     @contextmanager
     def changer(self) -> Iterator[Connection]:
-        """The same for whoever changes the log: from here on it has the newest format."""
-        with self.writer() as connection:
+        """The same for whoever changes the log: from here on it has the newest format.
+
+        Raises ``StoreError`` afterwards where the file was removed or replaced: what was written is in none that has
+        the log's name.
+        """
+        with self.writer() as connection, self._naming_replaced():
             self._renew()
             yield connection
+            self._refuse_replaced()
+
+    @contextmanager
+    def _naming_replaced(self) -> Iterator[None]:
+        """Say so where SQLite fails over a file that has taken the place of the log's."""
+        try:
+            yield
+        except sqlite3.Error:
+            self._refuse_replaced()
+            raise
+
+    def _refuse_replaced(self) -> None:
+        """Raise ``StoreError`` where the file has lost its name: what is written ends with the process."""
+        if self._identity is not None and _identity(self._at) != self._identity:
+            raise StoreError(
+                f"the log {self.path} was deleted or replaced while it was open",
+                details={"path": self.path},
+                next_actions=("nothing of this is stored: open the log again, and repeat it",),
+            )
+
+    def is_writable(self) -> bool:
+        """Tell whether a write would neither fail nor bring the file to another format first."""
+        return not (self._read_only or self._is_old)
 
     @contextmanager
     def write(self, durably: bool = True) -> Iterator[Connection]:
@@ -193,10 +225,11 @@ class LogFile:
                 yield only
             return
         self.refuse_closed()
-        with naming_errors(self.path):
+        with naming_errors(self.path), self._naming_replaced():
             try:
                 connection = self._idle.pop()
             except IndexError:
+                self._refuse_replaced()
                 connection = self._connect(self._at)
             try:
                 connection.execute("BEGIN")
@@ -267,6 +300,15 @@ class LogFile:
         if self._closed:
             action = "open a new one" if self.in_memory else "open it again"
             raise StoreError(f"the log {self.path} was closed", details={"path": self.path}, next_actions=(action,))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file stands at ``path``, if one does."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_whole(path: str, schema: migrations.Schema) -> bool:

@@ -51,6 +51,15 @@ LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.name IS NOT NULL
 """
 _LIST = _INFO + "ORDER BY 4 DESC, s.session DESC"
+# Only what it is ordered by is read of all.
+_NEWEST = f"""
+{_INFO} AND s.session IN (
+    SELECT s.session FROM sessions AS s
+    JOIN branches AS b ON b.session = s.session AND b.name = s.branch
+    LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+    WHERE s.name IS NOT NULL ORDER BY coalesce(c.time, s.created) DESC, s.session DESC LIMIT ?
+) ORDER BY 4 DESC, s.session DESC
+"""
 _FIND = _INFO + "AND (s.name = ? OR s.id = ?) ORDER BY s.name = ? DESC LIMIT 1"
 _KEY = "SELECT '', family, session, id FROM sessions WHERE id = ? AND name IS NOT NULL"
 _HOLD = "SELECT created, branch FROM sessions WHERE session = ? AND name IS NOT NULL"
@@ -208,22 +217,23 @@ UPDATE summaries SET counted = 0, title = '' WHERE session IN (SELECT session FR
 """
 _UNCOUNTED = """
 SELECT '', s.family, s.session, s.id FROM sessions AS s JOIN summaries AS u ON u.session = s.session
-WHERE s.family = ? AND NOT u.counted
+WHERE s.family = ? AND u.counted < 2
 """
 _SUMMARIES = """
-SELECT '', s.family, s.session, s.id, u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last,
+SELECT '', s.family, s.session, s.id, u.counted >= 2, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last,
        u.program, u.project, u.directory, u.sources, u.cost
-FROM sessions AS s JOIN summaries AS u ON u.session = s.session WHERE s.name IS NOT NULL ORDER BY s.session
+FROM sessions AS s JOIN summaries AS u ON u.session = s.session WHERE s.name IS NOT NULL {} ORDER BY s.session
 """
+_OF_IDS = "AND s.id IN (SELECT value FROM json_each(?))"
 # Of a file that was not written to since it had an older format.
-_UNSUMMED = "SELECT '', family, session, id FROM sessions WHERE name IS NOT NULL ORDER BY session"
+_UNSUMMED = "SELECT '', family, session, id FROM sessions AS s WHERE name IS NOT NULL {} ORDER BY session"
 _KINDS = ", ".join(f"'{kind}'" for kind in sorted(KINDS))
 _TALLIED = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND kind IN ({_KINDS}) ORDER BY position"
 _LATEST = """
 SELECT coalesce(max(c.time), 0) FROM segments AS g JOIN commits AS c ON c.segment = g.segment WHERE g.session = ?
 """
 PUT_TALLY = """
-UPDATE summaries SET counted = 1, title = ?, models = ?, turns = ?, tokens = ?, reasoning = ?, last = ?
+UPDATE summaries SET counted = 2, title = ?, models = ?, turns = ?, tokens = ?, reasoning = ?, last = ?
 WHERE session = ?
 """
 _PUT_ABOUT = """
@@ -232,7 +242,7 @@ UPDATE summaries SET program = ?, project = ?, directory = ?, sources = ?, cost 
 ADD_SUMMARY = """
 INSERT INTO summaries (title, models, turns, tokens, reasoning, last, session, program, project, directory, sources,
                        cost, counted)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 2)
 """
 _LEASE = "SELECT owner, pid, started, boot, host, taken, deadline FROM leases WHERE session = ? AND branch = ?"
 _PUT_LEASE = """
@@ -262,6 +272,7 @@ _FORGET = (
     "DELETE FROM summaries WHERE session = ?",
     "DELETE FROM steps WHERE session = ? AND commits = 0",
     "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
+    "UPDATE search_state SET changes = changes + (? > 0)",  # nothing need go with the session: forks may have it all
 )
 # A deleted session is remembered by its id while it has segments, or others descend from it.
 _BURY = """
@@ -313,8 +324,12 @@ class SqliteRows:
         row = self.db.execute(_FIND, (name, name, name)).fetchone()
         return None if row is None else session_info(row)
 
-    def infos(self) -> list[SessionInfo]:
-        return [session_info(row) for row in self.db.execute(_LIST).fetchall()]
+    def infos(self, most: int | None = None) -> list[SessionInfo]:
+        rows = self.db.execute(_LIST) if most is None else self.db.execute(_NEWEST, (most,))
+        return [session_info(row) for row in rows.fetchall()]
+
+    def count_sessions(self) -> int:
+        return int(self.db.execute("SELECT count(*) FROM sessions WHERE name IS NOT NULL").fetchone()[0])
 
     def has_id(self, id: str) -> bool:
         return self._is_there("SELECT 1 FROM sessions WHERE id = ?", id)
@@ -400,6 +415,9 @@ class SqliteRows:
     def count(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM commits").fetchone()[0])
 
+    def epoch(self) -> int:
+        return int(self.db.execute("SELECT changes FROM search_state").fetchone()[0])
+
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         return [
             Seen(digest, session, branch, Head(hash.hex(), seq), response)
@@ -444,11 +462,13 @@ class SqliteRows:
         kept = cut.segment, -2 if cut.last is None else cut.last
         return bool(self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchone()[0])
 
-    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
+    def summaries(self, ids: Collection[str] | None = None) -> list[tuple[Key, Tally | None, About]]:
+        wanted, values = ("", ()) if ids is None else (_OF_IDS, (texts(tuple(ids)),))
         if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'summaries'"):
-            return [(Key(*row), None, About()) for row in self.db.execute(_UNSUMMED).fetchall()]
+            rows = self.db.execute(_UNSUMMED.format(wanted), values).fetchall()
+            return [(Key(*row), None, About()) for row in rows]
         found = []
-        for row in self.db.execute(_SUMMARIES).fetchall():
+        for row in self.db.execute(_SUMMARIES.format(wanted), values).fetchall():
             program, project, directory, sources, cost = row[11:]
             about = About(program, project, directory, names(sources), cost)
             found.append((Key(*row[:4]), tally_of(row[5:11]) if row[4] else None, about))
@@ -467,7 +487,7 @@ class SqliteRows:
         return [Key(*row) for row in self.db.execute(_UNCOUNTED, within[1:]).fetchall()]
 
     def hold_uncounted(self, of: Key) -> bool:
-        return self._is_there("SELECT 1 FROM summaries WHERE session = ? AND NOT counted", of.session)
+        return self._is_there("SELECT 1 FROM summaries WHERE session = ? AND counted < 2", of.session)
 
     def put_tally(self, of: Key, tally: Tally) -> None:
         self.db.execute(PUT_TALLY, tally_row(tally, of.session))
@@ -582,6 +602,10 @@ class SqliteDatabase:
         with self.file.read() as db:
             return work(SqliteRows(db), *args, **kwargs)
 
+    def peek(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``read``."""
+        return self.read(work, *args, **kwargs)
+
     def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction."""
         with self.file.write() as db:
@@ -591,6 +615,10 @@ class SqliteDatabase:
         """As ``write``, without waiting for the disk."""
         with self.file.write(durably=False) as db:
             return work(SqliteRows(db), *args, **kwargs)
+
+    def is_writable(self) -> bool:
+        """Tell whether a write would neither fail nor bring the file to another format first."""
+        return self.file.is_writable()
 
     def problems(self, progress: Progress | None = None) -> Iterator[Problem]:
         """What ``fsck`` finds, on a connection of its own: the caller takes its time."""

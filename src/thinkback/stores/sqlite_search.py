@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from heapq import heappop, heappush
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from thinkback.stores.sqlite_words import match_expression
 
 # With more labels than these, asking the index for each costs more than looking at what it gives.
 MOST_LABELS = 500
+MOST_STRETCHES = 32
+"""Stretches of the log that are asked one by one."""
 _EARLIEST, _LATEST = -(2**63), 2**63 - 1
 _END = """
 SELECT coalesce(max(arrival), 0) FROM (
@@ -42,13 +45,22 @@ _OWNERS = f"""
 SELECT g.segment, {OWNER} FROM segments AS g JOIN sessions AS s ON s.session = g.session
 WHERE g.segment IN (SELECT value FROM json_each(?))
 """
+_INDEXED = "search_entries AS e CROSS JOIN commits AS c ON c.arrival = e.arrival"
+_SAID = "search_words AS w CROSS JOIN commits AS c ON c.arrival = w.rowid WHERE w.search_words MATCH ?"
+_SAYING = f"""
+SELECT {OWNER} FROM (SELECT DISTINCT c.segment AS segment FROM {{}}) AS m
+CROSS JOIN segments AS g ON g.segment = m.segment CROSS JOIN sessions AS s ON s.session = g.session
+"""
 _MODELS = "SELECT label, models FROM search_labels WHERE label IN (SELECT value FROM json_each(?))"
 # A name in JSON is in the JSON of a list as it is, or not at all.
 _LABELS = """
 SELECT label FROM search_labels
 WHERE (? = '[]' OR kind IN (SELECT value FROM json_each(?))) AND instr(models, ?) AND instr(tools, ?)
 """
-_ZONES = "SELECT min(zone), max(zone) FROM search_times WHERE last >= ? AND first < ?"
+_ZONES = (
+    "SELECT zone, last FROM search_times WHERE last >= ? AND first < ? AND first <= ? ORDER BY last DESC, zone DESC"
+)
+_TIME = "SELECT time FROM commits WHERE arrival = (SELECT max(arrival) FROM search_entries WHERE arrival <= ?)"
 # How far the branches of a session reach into each segment.
 _REACHED = """
 WITH RECURSIVE reached (segment, position) AS (
@@ -88,6 +100,18 @@ class _Match(NamedTuple):
     time: int
 
 
+class _Stretch(NamedTuple):
+    """Zones from ``low`` to ``high``, of them those in ``lasts``, with the latest time in each; ``latest`` is that of
+    all. ``is_ordered``: each zone's is no later than that of the zone after it.
+    """
+
+    low: int
+    high: int
+    latest: int
+    lasts: dict[int, int]
+    is_ordered: bool = True
+
+
 class SqliteSearch:
     """The index of one log."""
 
@@ -113,6 +137,17 @@ class SqliteSearch:
             labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
             models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}
             return [BareHit(owners[match.segment], models[match.label], match.time) for match in found]
+
+    def find_owners(self, text: str, *, prefix: bool = False) -> set[str]:
+        """The sessions, by id, in which ``find`` has hits of ``text``, however many those are."""
+        query = Query(text, prefix=prefix)
+        wanted = searching.asked(query)
+        with self._mending(), self._file.read() as db:
+            if searching.is_hopeless(query, wanted) or db.execute(STATE).fetchone()[0] != searching.FORM:
+                return set()
+            match = match_expression(query, wanted, (), None, None)
+            rows = db.execute(_SAYING.format(_SAID), (match,)) if match else db.execute(_SAYING.format(_INDEXED))
+            return {owner for (owner,) in rows}
 
     def rebuild(self) -> None:
         """Empty the index."""
@@ -200,8 +235,8 @@ def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, i
             conditions.append((f"c.segment IN ({_OWNED})", owners))
         else:
             segments = owned if reached is None else owned & {*reached}
-    match, bounds = match_expression(query, wanted, kinds, segments, labels if is_few else None), _bounds(db, query)
-    if match is None or bounds is None:
+    match, page = match_expression(query, wanted, kinds, segments, labels if is_few else None), _page(db, query)
+    if match is None:
         return
     if not is_few:
         conditions.append(("e.label IN (SELECT value FROM json_each(?))", canonical.encode(labels).decode()))
@@ -210,15 +245,55 @@ def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, i
         conditions.append(("w.search_words MATCH ?", match))
     else:
         source, key = "search_entries AS e", "e.arrival"
-    conditions += [(f"{key} >= ?", bounds[0]), (f"{key} <= ?", bounds[1])]
-    sql = f"""
+    if page is not None:
+        conditions.append((f"(c.time, {key}) < (?, ?)", page))
+    values = [part for _, value in conditions for part in (value if isinstance(value, tuple) else (value,))]
+    start = f"""
     SELECT {key}, c.segment, e.label, c.time, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
-    WHERE {" AND ".join(text for text, _ in conditions)} ORDER BY {key} DESC
+    WHERE {" AND ".join(text for text, _ in conditions)} {"AND" if conditions else ""} {key} BETWEEN ? AND ?
+    ORDER BY {key} DESC
     """
-    for row in db.execute(sql, [value for _, value in conditions]):
-        found = _Match(*row[:4])
-        if reached is None or row[4] <= reached[found.segment]:
-            yield found
+    waiting: list[tuple[int, int, _Match]] = []
+    for stretch in _stretches(db, query, page):
+        while waiting and -waiting[0][0] > stretch.latest:
+            yield heappop(waiting)[2]
+        zone = stretch.high
+        for row in db.execute(start, (*values, stretch.low * ZONE, stretch.high * ZONE + ZONE - 1)):
+            found = _Match(*row[:4])
+            if found.arrival // ZONE != zone:
+                zone = found.arrival // ZONE
+                latest = stretch.lasts.get(zone)
+                if latest is None:  # read before
+                    continue
+                while waiting and -waiting[0][0] > (latest if stretch.is_ordered else stretch.latest):
+                    yield heappop(waiting)[2]
+            elif zone not in stretch.lasts:
+                continue
+            if reached is None or row[4] <= reached[found.segment]:
+                heappush(waiting, (-found.time, -found.arrival, found))
+    while waiting:
+        yield heappop(waiting)[2]
+
+
+def _stretches(db: Connection, query: Query, page: tuple[int, int] | None) -> list[_Stretch]:
+    """Where the hits can be, the stretch with the latest first. A log whose commits were stored as they were said has
+    one; many are read as one at the end.
+    """
+    since = _EARLIEST if query.since is None else query.since
+    until = _LATEST if query.until is None else query.until
+    zones = db.execute(_ZONES, (since, until, _LATEST if page is None else page[0])).fetchall()
+    found: list[_Stretch] = []
+    for at, (zone, last) in enumerate(zones):
+        if found and found[-1].low == zone + 1:
+            found[-1] = found[-1]._replace(low=zone)
+            found[-1].lasts[zone] = last
+        elif len(found) < MOST_STRETCHES:
+            found.append(_Stretch(zone, zone, last, {zone: last}))
+        else:
+            rest = dict(zones[at:])
+            found.append(_Stretch(min(rest), max(rest), last, rest, is_ordered=False))
+            break
+    return found
 
 
 def _conditions(query: Query) -> list[tuple[str, object]]:
@@ -242,16 +317,12 @@ def _labels(db: Connection, query: Query) -> list[int] | None:
     return [label for (label,) in rows]
 
 
-def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:
-    """The first and last arrival that can fit."""
-    first, last = 0, _LATEST
-    if query.since is not None or query.until is not None:
-        since = _EARLIEST if query.since is None else query.since
-        low, high = db.execute(_ZONES, (since, _LATEST if query.until is None else query.until)).fetchone()
-        if low is None:
-            return None
-        first, last = low * ZONE, high * ZONE + ZONE - 1
-    return first, last if query.before is None else min(last, query.before - 1)
+def _page(db: Connection, query: Query) -> tuple[int, int] | None:
+    """The time and arrival of the last hit of the page before."""
+    if query.before is None:
+        return None
+    found = db.execute(_TIME, (query.before,)).fetchone()
+    return (_EARLIEST if found is None else found[0]), query.before
 
 
 def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:

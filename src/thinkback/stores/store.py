@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
+from thinkback.errors import StoreError
 from thinkback.log.progress import Progress
 from thinkback.log.protocol import MAIN, About, Arrival, Origin, Problem, Recognition, SearchIndex, SessionInfo, Summary
 from thinkback.model import canonical
@@ -62,13 +64,22 @@ class LogStore:
         check_text("session name", name)
         return self.database.read(branches.find_session, name)
 
-    def list_sessions(self) -> list[SessionInfo]:
-        """All sessions, last updated first."""
-        return self.database.read(branches.list_sessions)
+    def list_sessions(self, most: int | None = None) -> list[SessionInfo]:
+        """All sessions, last updated first, or the first so many of them."""
+        return self.database.read(branches.list_sessions, most)
 
-    def summaries(self) -> dict[str, Summary]:
-        """What a list shows of each session, by its id."""
-        return self.database.read(summaries.summaries)
+    def count_sessions(self) -> int:
+        """How many sessions there are."""
+        return self.database.peek(branches.count_sessions)
+
+    def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
+        """What a list shows of each session, or of those of these ids, by its id."""
+        found, uncounted = self.database.read(summaries.summaries, ids)
+        if uncounted and self.database.is_writable():
+            # So that it is read once. Whoever holds the log now, or must not write to it, finds it as it is.
+            with suppress(StoreError):
+                self.database.note(summaries.settle_all, uncounted)
+        return found
 
     def describe(self, session: str, about: About) -> None:
         """Replace what programs say of a session."""
@@ -111,6 +122,10 @@ class LogStore:
     def count(self) -> int:
         """How many commits there are, on a branch or not."""
         return self.database.read(history.count)
+
+    def epoch(self) -> int:
+        """A number that each erasure and deletion counts up: what was read before it is to be read again."""
+        return self.database.peek(history.epoch)
 
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``. Waits for an append under way."""

@@ -7,18 +7,29 @@ another session.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from thinkback.errors import CorruptLogError
 from thinkback.log.protocol import About, Summary
-from thinkback.log.tally import Tally, tally, titles_of
+from thinkback.log.tally import Tally, left_of, tally, titles_of
+from thinkback.model.commits import Usage
 from thinkback.stores.database import Family, Key, Rows
 from thinkback.stores.errors import no_session
 from thinkback.stores.history import key
 from thinkback.stores.rows import from_rows
 
 
-def summaries(rows: Rows) -> dict[str, Summary]:
-    """Those of all sessions, by their ids."""
-    return {of.id: Summary(found or counted(rows, of) or Tally(), about) for of, found, about in rows.summaries()}
+def summaries(rows: Rows, ids: Collection[str] | None = None) -> tuple[dict[str, Summary], list[Key]]:
+    """Those of all sessions, or of those that are wanted, by their ids; and which of them had to be counted for it."""
+    kept = rows.summaries(ids)
+    found = {of.id: Summary(found or counted(rows, of) or Tally(), about) for of, found, about in kept}
+    return found, [of for of, found, _ in kept if found is None]
+
+
+def settle_all(rows: Rows, sessions: Collection[Key]) -> None:
+    """Count these sessions for good."""
+    for of in sessions:
+        settle(rows, of)
 
 
 def counted(rows: Rows, of: Key) -> Tally | None:
@@ -41,6 +52,12 @@ def titles(rows: Rows, of: Key) -> frozenset[str]:
     return titles_of(commit for stored in rows.tallied(of) for commit in from_rows(stored, 0))
 
 
+def has_claims(rows: Rows, of: Key) -> bool:
+    """Whether a provider reported a number that cannot be a count."""
+    values = (left_of(commit.value) for stored in rows.tallied(of) for commit in from_rows(stored, 0))
+    return any(isinstance(value, Usage) and value.invalid for value in values)
+
+
 def settle(rows: Rows, of: Key) -> None:
     """Count a session for good that is not counted, with whatever others add meanwhile."""
     if rows.hold_uncounted(of) and (found := counted(rows, of)) is not None:
@@ -59,15 +76,17 @@ def describe(rows: Rows, session: str, about: About) -> None:
         raise no_session(session)
 
 
-def disagreement(kept: Tally, found: Tally, titles: frozenset[str]) -> str:
+def disagreement(kept: Tally, found: Tally, titles: frozenset[str], *, claims: bool = False) -> str:
     """How what is kept of a session differs from what was found; empty where it does not.
 
-    Which of its messages was the first cannot be seen any more: its title is one of ``titles``.
+    Which of its messages was the first cannot be seen any more: its title is one of ``titles``. ``claims``: a provider
+    reported a number that cannot be a count, which earlier versions added up.
     """
+    names = ("models", "turns", "last") if claims else ("models", "turns", "tokens", "reasoning", "last")
     if kept.title not in titles:
         return f"its title is not of its messages: {kept.title!r}"
     return ", ".join(
         f"its {name} are {getattr(kept, name)}, of its commits {getattr(found, name)}"
-        for name in ("models", "turns", "tokens", "reasoning", "last")
+        for name in names
         if getattr(kept, name) != getattr(found, name)
     )

@@ -13,6 +13,7 @@ class Ask(msgspec.Struct, frozen=True):
     ``message`` is ``None`` to go on with what is in the log. ``runnable`` are the names of tools that ``RunTool`` can
     run. ``keep_text=False`` keeps readable reasoning out of the log; it stays in memory until the turn ends.
     ``asks``: a person can be asked about calls. ``max_repeats`` is how often a call may fail in the same way.
+    ``leaves_on_bad_key``: a place that does not take its key is left for the next, where a person would be told.
     """
 
     message: Message | None = None
@@ -24,3 +25,4 @@ class Ask(msgspec.Struct, frozen=True):
     keep_text: bool = True
     asks: bool = False
     max_repeats: int = 3
+    leaves_on_bad_key: bool = False

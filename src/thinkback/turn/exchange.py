@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from thinkback.model.blocks import Block
+from thinkback.model.blocks import Block, ThinkingBlock
 from thinkback.model.commits import Draft, Failure, block_draft
-from thinkback.model.deltas import Delta
+from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
 from thinkback.turn import failures, unlogged_text
 from thinkback.turn.events import Head
 from thinkback.turn.plan import History, Plan
@@ -17,7 +17,7 @@ _ERROR_BODY_LIMIT = 65_536
 
 
 class Exchange:
-    """``plan`` was sent; ``response`` is our id of what it brings."""
+    """``plan`` was sent; ``response`` is our id of what it brings. It ``stops`` where reasoning comes that must not."""
 
     def __init__(self, plan: Plan, response: str) -> None:
         self.plan = plan
@@ -26,6 +26,10 @@ class Exchange:
         self._status = 0
         self._reader: ResponseReader | None = None
         self._body = bytearray()
+        # Of a plan that takes no reasoning: blocks that have begun, and whether anything was shown.
+        self._begun = 0
+        self._has_shown = False
+        self.stops = False
 
     def head(self, event: Head) -> None:
         """Status and headers arrived."""
@@ -50,7 +54,20 @@ class Exchange:
             return []
         if self._reader is None:
             self._reader = self._open()
-        return self._reader.feed(data)
+        if not self.plan.strict:
+            return self._reader.feed(data)
+        return [] if self.stops else self._before_reasoning(self._reader, self._reader.feed(data))
+
+    def _before_reasoning(self, reader: ResponseReader, deltas: list[Delta]) -> list[Delta]:
+        """What may be shown of ``deltas``; with reasoning the response is over, and the rest of it is not read."""
+        at = next((at for at, delta in enumerate(deltas) if isinstance(delta, ReasoningDelta | Reclassified)), -1)
+        while (block := reader.block(self._begun)) is not None and not self.stops:
+            self._begun += 1
+            self.stops = isinstance(block, ThinkingBlock)
+        self.stops = self.stops or at >= 0
+        shown = deltas[:at] if at >= 0 else deltas
+        self._has_shown = self._has_shown or shown != []
+        return shown
 
     def block(self, index: int) -> Block | None:
         """The block at ``index`` as far as it has come."""
@@ -65,6 +82,10 @@ class Exchange:
         had said why it finished was whole by then.
         """
         reader = self._reader or self._open()
+        if self.stops:
+            reader.fail(failures.refused_reasoning(has_shown=self._has_shown))
+            reader.close()
+            return [], failures.screened(stamped(reader.result()), self.plan)
         if failure is not None and reader.finish is None:
             reader.fail(failure)
         deltas = reader.close()

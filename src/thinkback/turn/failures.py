@@ -31,7 +31,7 @@ from thinkback.wire.result import ReadResult
 # Longer texts are pages for browsers.
 _LONGEST_MESSAGE = 4_000
 _STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
-_SHOWN = "; the response came as a stream: what was shown of it, answer and reasoning, is refused with it"
+_SHOWN = "; what was shown of the answer is refused with it"
 _REFEREE = "referee"
 """Its endpoint is a server of our own, which a person starts."""
 _ABOUT_KEYS = r"(?i)api[ _-]?key|credential|unauthenticated|unauthorized"
@@ -137,6 +137,11 @@ def broken_off(result: ReadResult, state: TurnState, target: Target) -> Thinkbac
     )
 
 
+def refused_reasoning(*, has_shown: bool) -> Failure:
+    """Why a response with reasoning is refused where none must come; ``has_shown``: it was shown up to there."""
+    return Failure(_STRICT + (_SHOWN if has_shown else ""), type="strict")
+
+
 def screened(result: ReadResult, plan: Plan) -> ReadResult:
     """``result`` without the key that its error may repeat; refused as a whole where reasoning must not come and came
     all the same.
@@ -147,7 +152,7 @@ def screened(result: ReadResult, plan: Plan) -> ReadResult:
         error = msgspec.structs.replace(error, message=plan.without_key(error.message))
         response = msgspec.structs.replace(response, error=error)
     elif plan.strict and any(isinstance(block, ThinkingBlock) for block in result.blocks):
-        error = Failure(_STRICT + (_SHOWN if plan.streams else ""), type="strict")
+        error = refused_reasoning(has_shown=False)
         response = msgspec.structs.replace(response, complete=False, error=error, outcome="failed")
     return msgspec.structs.replace(result, response=response)
 

@@ -61,7 +61,7 @@ from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.repair import asks_too_much, next_repair, stands_in
 from thinkback.turn.reports import report_of
-from thinkback.turn.retry import backoff, is_retryable
+from thinkback.turn.retry import backoff, is_retryable, refuses_key
 from thinkback.wire.result import ReadResult
 
 
@@ -146,6 +146,11 @@ class Turn:
     def feed(self, event: Bytes) -> list[Delta]:
         """A piece of the body, as ``on`` takes it; what there is to show of it, with no command around each delta."""
         return self._sent.feed(event.data) if event.id == self._awaited and not self._ended else []
+
+    @property
+    def stops(self) -> bool:
+        """Whether the rest of the response that comes is not wanted."""
+        return self._sent.stops
 
     def _on_awaited(self, event: Head | Bytes | Closed | NetError | Fired) -> list[Command]:
         match event:
@@ -359,7 +364,8 @@ class Turn:
         failure = self._sent.refusal()
         error, may_pass = failures.refused(failure, self._sent.plan), is_retryable(failure.status)
         reason = f"HTTP {failure.status}: {failure.message}"
-        return self._set_back(_Setback(reason, "failed", error, failure, moves=may_pass, waits=may_pass), now)
+        moves = may_pass or (self._ask.leaves_on_bad_key and refuses_key(failure.status, failure.message))
+        return self._set_back(_Setback(reason, "failed", error, failure, moves=moves, waits=may_pass), now)
 
     def _set_back(self, setback: _Setback, now: int) -> list[Command]:
         """Send less, where the provider said that it was too much, else try what else may help."""

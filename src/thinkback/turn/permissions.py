@@ -104,13 +104,13 @@ def decide(permissions: Permissions, call: ToolCall, effect: Effect) -> Verdict:
 
 
 def always(call: ToolCall, verdict: Verdict) -> Rule:
-    """The rule that lets such calls run without asking: this very command, else what asked, no more than it did.
+    """The rule that lets such calls run without asking: this very command or path, else what asked, no more.
 
     Of tools that are not known it is this very call, as what stands beside a command may be all that matters.
     """
     subject = _subjects(call)[0]
     by_pattern = verdict.rule is not None and verdict.rule.pattern is not None
-    if subject.kind != "command" and not by_pattern:
+    if subject.kind == "arguments" and not by_pattern:
         return Rule(call.name, "allow")
     is_known = call.name == SHELL or (subject.kind == "path" and verdict.effect != "runs")
     return Rule(call.name, "allow", literal(call.arguments if subject.others and not is_known else subject.text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, Literal, SupportsBytes
+from typing import Any, Literal, NamedTuple, SupportsBytes
 from urllib.parse import quote
 
 import msgspec
@@ -12,9 +12,9 @@ from thinkback.compile import fold, translate
 from thinkback.compile.policy import Inputs, binds
 from thinkback.log.lines import OpenCall, UnderWay
 from thinkback.log.seal import head_of
-from thinkback.model import canonical
+from thinkback.model import canonical, custom_tools
 from thinkback.model.blocks import Block, ToolCall
-from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
+from thinkback.model.commits import RECIPE, Commit, Erased, Head, Message, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Beginnings, Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import READABLE, Resolver
@@ -32,9 +32,11 @@ _IN_PATH = ":.@-_~"
 UNASKED = "readable"
 """Under this name a record says why nothing readable was asked for in spite of the setting."""
 AS_WRITTEN = "as_written"
-REMARKS = frozenset({AS_WRITTEN, "cache", "lost", "not_found", UNASKED})
+CHOSEN = "chosen"
+REMARKS = frozenset({AS_WRITTEN, "cache", CHOSEN, "lost", "not_found", UNASKED})
 """What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
-``lost`` the ids of the responses among them that a model gave. ``cache`` is the request that the prompt cache is judged
+``lost`` the ids of the responses among them that a model gave. ``chosen`` says how the conversation was chosen where
+the log has several with equal words. ``cache`` is the request that the prompt cache is judged
 by, where that stands on another line. ``as_written`` is why it went in the client's words, with nothing added to them.
 """
 
@@ -67,6 +69,7 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     ``leaked_calls``: where the rule says that calls leak into reasoning, they are text, or calls that a person is asked
     about, or calls like any other for whoever runs them.
     ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
+    ``as_functions`` are the names of custom tools that are functions of one string in this request.
     ``sent_instead`` is the digest of the body that went in the place of this one, as its client wrote it: then the plan
     is for the response alone, and nothing was decided by it.
     """
@@ -92,6 +95,7 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     remarks: dict[str, str] = {}
     leaked_calls: Literal["text", "ask", "pass"] = "text"
     budget: str = ""
+    as_functions: frozenset[str] = frozenset()
     sent_instead: str = ""
     course: _Course = msgspec.field(default_factory=_Course)
 
@@ -169,7 +173,7 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     @property
     def counts(self) -> Counts:
         """Estimated tokens, stored and sent."""
-        return self.request.counts()
+        return self.request.counts(self.tools)
 
     @property
     def messages(self) -> list[bytes]:
@@ -232,7 +236,10 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
             carriers_digest="" if self.sent_instead else digests.carriers,
             sent_digest=self.sent_instead or digests.sent,
             basis_digest=digest,
+            recipe=RECIPE,
+            chain=self.request.chain if not self.sent_instead or self.request.chain is None else (0, ""),
             basis="" if digest in self.known_bases else basis,
+            size=0 if self.sent_instead else self.request.size(self.tools),
         )
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
@@ -250,19 +257,41 @@ def remarked(plan: Plan, remarks: Mapping[str, str]) -> Plan:
     return msgspec.structs.replace(plan, remarks=dict(remarks), controls=(*plan.controls, *more))
 
 
+class _End(NamedTuple):
+    """What stands behind the messages, what became of tools that the host does not have, and the names of custom tools
+    that are functions there.
+    """
+
+    source: bytes
+    controls: tuple[Control, ...]
+    as_functions: frozenset[str]
+
+
 def _end(
-    request: fold.Request, target: Target, tools: Sequence[Tool], params: dict[str, Any]
-) -> tuple[bytes, tuple[Control, ...]]:
-    """What stands behind the messages, and the tools that the dialect has no words for."""
+    request: fold.Request, target: Target, tools: Sequence[Tool], params: dict[str, Any], custom: bool | None
+) -> _End:
     endpoint, rule = target.endpoint, target.rule
     writer = writer_for(endpoint)
-    offered, foreign = translate.tools(tools, endpoint.dialect)
+    offered, foreign, functions = translate.tools(tools, endpoint.dialect, custom=custom)
+    names = frozenset(custom_tools.as_function(tool).name for tool in functions)
     system = request.system
     if not system and rule.default_system and "instructions" not in params:
         system = [writer.top(Message(rule.default_system))]
     reason = f"only {{}} has it, and {endpoint.id} speaks {endpoint.dialect}"
-    left = (Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign)
-    return writer.end(target.model if endpoint.model_in_body else "", offered, system, params), tuple(left)
+    left = [Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign]
+    reason = f"{endpoint.id} has no custom tools: it is a function of one string there, and its calls are read back"
+    left += [Control("tools", name, "represented", reason) for name in sorted(names)]
+    return _End(writer.end(target.model if endpoint.model_in_body else "", offered, system, params), tuple(left), names)
+
+
+def _choosing(params: dict[str, Any], tools: Sequence[Tool], custom: bool | None) -> dict[str, Any]:
+    """``params`` whose tool choice names custom tools as they are offered."""
+    if custom is None or "tool_choice" not in params:
+        return params
+    found = map(custom_tools.definition_of, tools)
+    names = {definition["name"] for definition in found if definition is not None}
+    choice = custom_tools.choice_for(params["tool_choice"], names, takes_custom=custom)
+    return params if not names else {**params, "tool_choice": choice}
 
 
 def _basis(target: Target) -> tuple[str, str]:
@@ -291,7 +320,14 @@ class History:
     Reasoning that is not to be kept is held here (``hold``) and stands in for what the log has, until ``release``.
     """
 
-    def __init__(self, commits: Sequence[Commit] = ()) -> None:
+    def __init__(self, commits: Sequence[Commit] = (), epoch: int = 0) -> None:
+        # That of the log before the commits were read.
+        self.epoch = epoch
+        self._held: dict[tuple[str, int], Block] = {}
+        self._begin()
+        self.take(commits)
+
+    def _begin(self) -> None:
         self.commits: list[Commit] = []
         self.tools: tuple[Tool, ...] = ()
         # The commit that the tools are from, and edits of it.
@@ -303,9 +339,18 @@ class History:
         self._bases: set[str] = set()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
-        self._held: dict[tuple[str, int], Block] = {}
         self._under_way = UnderWay()
         self._before: tuple[int, fold.State | None, list[Commit]] = (0, None, [])
+
+    def renew(self, commits: Sequence[Commit], epoch: int) -> None:
+        """Begin again with the same commits as the log has them now: something was erased since they were read.
+
+        What is held of a response goes with its commit.
+        """
+        self.epoch = epoch
+        erased = {(commit.response, commit.index) for commit in commits if isinstance(commit.value, Erased)}
+        self._held = {place: block for place, block in self._held.items() if place not in erased}
+        self._begin()
         self.take(commits)
 
     @property
@@ -368,15 +413,27 @@ class History:
             return commit
         return msgspec.structs.replace(commit, value=decode_payload(commit.payload))
 
-    def plan(self, target: Target, settings: Settings, tools: Sequence[Tool] | None, params: dict[str, Any]) -> Plan:
-        """The next request. ``tools=None`` takes those of the log. Raises ``ReplayRefused``."""
+    def plan(
+        self,
+        target: Target,
+        settings: Settings,
+        tools: Sequence[Tool] | None,
+        params: dict[str, Any],
+        *,
+        recipe: int = RECIPE,
+    ) -> Plan:
+        """The next request. ``tools=None`` takes those of the log; ``recipe`` is that of records of requests.
+
+        Raises ``ReplayRefused``.
+        """
         writer = writer_for(target.endpoint)
         offered = self.tools if tools is None else tuple(tools)
         unwanted = not offered and target.rule.needs_tools and self._answered
         if unwanted:
             offered = self._offered_last or tuple(self._called.values())
         resolved = Resolver(settings, target, params, tools=bool(offered))
-        inputs = Inputs(target, settings, resolved.params, bool(offered))
+        custom = translate.takes_custom(target.endpoint, writer) if recipe > 1 else None
+        inputs = Inputs(target, settings, resolved.params, bool(offered), recipe=recipe, custom=custom)
         if binds(target.rule, settings):
             inputs = msgspec.structs.replace(inputs, prefix=("", fold.tools_digest(offered)))
         self._state, request = fold.request(self._fold(inputs), writer)
@@ -390,6 +447,7 @@ class History:
             sent = overlay(sent, target.rule.thinking_off)
         if unwanted:
             sent = merge(sent, target.rule.no_tools)
+        sent = _choosing(sent, offered, custom)
         # Sorted, so that the same request comes out of data that was stored in between.
         sent = {key: sent[key] for key in sorted(sent)}
         controls = tuple(resolved.controls)
@@ -398,18 +456,19 @@ class History:
             controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
         strict = settings.strict or target.endpoint.strict
         said = merge_headers(resolved.headers, added.headers)
-        end, foreign = _end(request, target, offered, sent)
+        ended = _end(request, target, offered, sent, custom)
         return Plan(
             request=request,
             writer=writer,
-            end=end,
+            end=ended.source,
             target=target,
             head=self.head,
             tools=offered,
             params=sent,
             native=dict(params),
             wanted=settings,
-            controls=foreign + controls,
+            controls=ended.controls + controls,
+            as_functions=ended.as_functions,
             added_headers=said if strict else merge_headers(target.rule.headers, said),
             streams=bool(sent.get("stream")),
             strict=strict,

@@ -16,7 +16,6 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Compaction, Request, Usage, surviving
 from thinkback.turn.plan import Plan
-from thinkback.turn.usage import counted
 
 Cause: TypeAlias = Literal["", "compacted", "tools", "system", "message", "reasoning", "expired", "unknown"]
 """Why most of what was kept was not read; nothing where that is not so."""
@@ -74,7 +73,7 @@ def cache_use(plan: Plan) -> CacheUse:
     usage = next((found for found in map(_usage, commits[at:]) if found is not None), None)
     if not isinstance(asked, Request) or usage is None or (usage.cached is None and usage.cache_write is None):
         return CacheUse()
-    read = counted(usage.cached) or 0
+    read = usage.cached or 0
     before = _remembered(asked) or last_sent(commits[:at], asked.target)
     if before is None:
         return CacheUse(read)
@@ -97,7 +96,7 @@ def last_sent(commits: Sequence[Commit], target: Mapping[str, str]) -> Sent | No
         commit = commits[at]
         value = surviving(commit.value)
         if isinstance(value, Usage):
-            tokens.setdefault(commit.response, (counted(value.cached) or 0) + (counted(value.cache_write) or 0))
+            tokens.setdefault(commit.response, (value.cached or 0) + (value.cache_write or 0))
         elif commit.kind == "other":
             tokens[commit.response] = 0
         elif isinstance(value, Compaction):

@@ -10,6 +10,7 @@ from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.target import lookup
+from thinkback.turn.custom_calls import CustomCalls
 from thinkback.turn.plan import Plan
 from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import guess_framing
@@ -37,7 +38,8 @@ def _reader(plan: Plan, response: str, content_type: str, start: bytes) -> Respo
         rule.leaked_calls if plan.leaked_calls != "text" else "",
         wanted.tags or rule.tags,
     )
-    return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
+    reader = dialect(target.endpoint.dialect).reader(origin, framing, options, response)
+    return CustomCalls(reader, plan.as_functions) if plan.as_functions else reader
 
 
 def origin_of(plan: Plan) -> Origin:

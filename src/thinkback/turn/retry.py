@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+OF_CREDENTIALS = frozenset({401, 402, 403, 407})
+"""The answers to who is asking, and not to what is asked."""
+_KEY_REFUSED = re.compile(r"API_KEY_INVALID|API key not valid|API key expired")
 _FIRST_SECONDS = 0.5
 _LONGEST_SECONDS = 30.0
 # A server that asks for more than this is better reported than waited for.
@@ -14,6 +18,16 @@ _LONGEST_RETRY_AFTER = 120.0
 def is_retryable(status: int) -> bool:
     """Whether the same request may succeed later."""
     return status in RETRYABLE
+
+
+def refuses_key(status: int, message: str) -> bool:
+    """Whether a provider does not take the credentials that it was shown; some say so with 400."""
+    return status in OF_CREDENTIALS or (status == 400 and says_key_refused(message))
+
+
+def says_key_refused(message: str) -> bool:
+    """Whether the words of an error are about the key that was shown, whatever its status."""
+    return _KEY_REFUSED.search(message) is not None
 
 
 def backoff(attempt: int, headers: Mapping[str, str], now: int, jitter: float) -> float | None:

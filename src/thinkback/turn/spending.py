@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, carriers_of, opaque_values
+from thinkback.model.blocks import Block, ToolCall, carriers_of, opaque_values
 from thinkback.model.commits import Commit, Compaction, Request, Response, TurnEnded, TurnState, Usage
 from thinkback.model.target import Basis
 from thinkback.turn.usage import TokenUse, summed, token_use
@@ -88,7 +88,7 @@ class _Answer:
         if isinstance(value, Response):
             model = value.origin.served_model or value.origin.requested_model
             endpoint, id = value.origin.endpoint, value.id
-        use = token_use(self.usage, [block for block in self.blocks if isinstance(block, ThinkingBlock)], word)
+        use = token_use(self.usage, self.blocks, word)
         ids = tuple(filter(None, (id, *_ids(self.blocks)))) if program else ()
         return StepUse(
             self.commit.hash,

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from thinkback.compile.counts import DEFAULT_RATIO, weight_of
-from thinkback.model.blocks import Block, ThinkingBlock, is_shown
+from thinkback.compile.counts import DEFAULT_RATIO, weigh, weight_of
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of, is_shown
 from thinkback.model.commits import Usage
+
+# So much may the visible output have more tokens than its length says.
+_MARGIN = 1.25
 
 
 class TokenUse(msgspec.Struct, frozen=True):
@@ -30,24 +33,21 @@ class TokenUse(msgspec.Struct, frozen=True):
 def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: str) -> TokenUse:
     """The use of one response. ``reasoning_tokens`` is the rule's word: ``inside``, ``added`` or ``unknown``."""
     usage = usage or Usage()
-    given, output, reasoning, cached = map(counted, (usage.input, usage.output, usage.reasoning, usage.cached))
-    if given is not None and "cache_beside_input" in usage.counted:
-        given += (cached or 0) + (counted(usage.cache_write) or 0)
-    beside = "reasoning_beside_output" in usage.counted or reasoning_tokens == "added"
+    if reasoning_tokens == "added" and "reasoning_beside_output" not in usage.counted:
+        usage = msgspec.structs.replace(usage, counted=(*usage.counted, "reasoning_beside_output"))
+    beside = "reasoning_beside_output" in usage.counted
+    given, output, reasoning, cached = usage.whole_input(), usage.whole_output(), usage.reasoning, usage.cached
     inside = False if beside else (True if reasoning_tokens == "inside" else None)
-    if output is not None and reasoning and beside:
-        output += reasoning
-    estimated = not reasoning and _weight(blocks) > 0
+    weight = _weight(blocks)
+    estimated = not reasoning and weight > 0
     if estimated:
-        reasoning = max(1, round(_weight(blocks) / DEFAULT_RATIO))
+        reasoning = max(1, round(weight / DEFAULT_RATIO))
+        if output and not beside and _is_hidden(blocks):
+            # A summary says nothing of how much was thought: what the visible output leaves does.
+            reasoning = max(reasoning, output - round(_visible(blocks) / DEFAULT_RATIO * _MARGIN))
         # What may be inside a number is not more than it.
         reasoning = min(reasoning, output) if output and not beside else reasoning
     return TokenUse(given, cached, output, reasoning, inside, estimated)
-
-
-def counted(count: int | None) -> int | None:
-    """What a provider counted; below zero it counted nothing, and no budget gets anything back."""
-    return None if count is not None and count < 0 else count
 
 
 def summed(uses: Iterable[TokenUse]) -> TokenUse | None:
@@ -61,6 +61,18 @@ def summed(uses: Iterable[TokenUse]) -> TokenUse | None:
     insides = {use.inside for use in found}
     inside = insides.pop() if len(insides) == 1 else None
     return TokenUse(**totals, inside=inside, estimated=any(use.estimated for use in found))
+
+
+def _is_hidden(blocks: Sequence[Block]) -> bool:
+    """Whether less reasoning may have arrived than there was: a summary, or text beside an opaque value."""
+    thoughts = (block for block in blocks if isinstance(block, ThinkingBlock) and is_shown(block))
+    return any(block.kind != "raw" or not block.thought or carriers_of(block) for block in thoughts)
+
+
+def _visible(blocks: Sequence[Block]) -> int:
+    """The weight of the text and the calls."""
+    texts = sum(weigh(block.text) for block in blocks if isinstance(block, Text))
+    return texts + sum(weigh(block.name) + weigh(block.arguments) for block in blocks if isinstance(block, ToolCall))
 
 
 def _weight(blocks: Sequence[Block]) -> int:

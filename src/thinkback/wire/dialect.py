@@ -63,6 +63,7 @@ class Dialect(msgspec.Struct, frozen=True):
     ``options`` are the native parameters for streaming and for a JSON schema of the answer; it raises
     ``UnsupportedContent`` where there is no way to request one. ``read_messages`` reads a history as programs of this
     dialect hold it, ``read_request`` a whole request body. ``raw_response`` joins a response from its blocks.
+    ``item_name`` is how people call a message or an item of a request's history, by what the wire says it is.
     ``report`` reads what the provider says it did with the reasoning it was sent. ``front`` imports and returns what a
     gateway needs to answer clients of the dialect; ``None`` where responses cannot be written in it.
     """
@@ -77,10 +78,22 @@ class Dialect(msgspec.Struct, frozen=True):
     read_request: Callable[[Mapping[str, Any], Callable[[], str], Origin], ReadRequest]
     read_messages: Callable[..., list[Draft]]
     raw_response: Callable[[ReadResult], dict[str, Any]]
+    item_name: Callable[[Mapping[str, Any]], str]
     report: Callable[[str], Report]
     parameters: Parameters
     trace: Trace
     front: Callable[[], Front] | None
+
+
+def role_of(item: Mapping[str, Any]) -> str:
+    """The name of a message as a request has it: who says it."""
+    return str(item.get("role", ""))
+
+
+def role_or_type_of(item: Mapping[str, Any]) -> str:
+    """The same, where only messages have a role: other items have a type, and calls the name of what they call."""
+    words = (item["role"],) if "role" in item else (item.get("type", ""), item.get("name", ""))
+    return " ".join(str(word).replace("_", " ") if at == 0 else str(word) for at, word in enumerate(words) if word)
 
 
 def no_report(envelope: str) -> Report:

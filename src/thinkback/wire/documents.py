@@ -35,7 +35,7 @@ def read_object(payload: bytes) -> tuple[dict[str, Any], bool] | Failure:
         # Half a letter is one of the things that this decoder refuses.
         may_be_cut = True
         try:
-            body = canonical.decode(payload)
+            body = canonical.decode_lenient(payload)
         except msgspec.DecodeError as error:
             return not_json(payload, error)
     if not isinstance(body, dict) or is_too_deep(payload, body):

@@ -48,14 +48,16 @@ class Address(msgspec.Struct, frozen=True):
     """How a request line says that a client speaks the dialect.
 
     ``paths`` behind the version, each with whether tokens are only counted there. ``calls`` are methods of a model
-    (``/models/NAME:METHOD``), each with whether it streams. ``marks`` finds something in the path, and ``header`` is a
-    header, of a client of this dialect that asks for a page which all have; ``header`` is ``""`` where there is none.
+    (``/models/NAME:METHOD``), each with whether it streams, and ``counting`` one that only counts. ``marks`` finds
+    something in the path, and ``header`` is a header, of a client of this dialect that asks for a page which all have;
+    ``header`` and ``counting`` are ``""`` where there is none.
     """
 
     paths: Mapping[str, bool]
     calls: Mapping[str, bool]
     marks: re.Pattern[str]
     header: str
+    counting: str = ""
 
 
 class Field(NamedTuple):
@@ -70,6 +72,18 @@ class Field(NamedTuple):
     names: Callable[[Any], bool] = bool
 
 
+class Unserved(msgspec.Struct, frozen=True):
+    """A request for state that only a provider holds: a value at the dotted ``path`` that the gateway refuses.
+
+    Clients of the dialect fall back on ``code`` and ``message``: they then send the whole conversation.
+    """
+
+    path: str
+    value: Any
+    code: str
+    message: str
+
+
 class Body(msgspec.Struct, frozen=True):
     """What a gateway reads of a request before anything else. Paths are dotted; ``""`` is none.
 
@@ -79,7 +93,8 @@ class Body(msgspec.Struct, frozen=True):
     that could not be understood as anything else. ``usage`` is the path that requests token counts in a stream, where
     clients must; ``thinking`` that of the type of reasoning, without which a program reads the first block as the
     answer. ``models`` are fields that may lead to other models, ``stored`` those that name, or leave, something in the
-    account of the upstream.
+    account of the upstream. ``unserved`` requests are refused before anything is sent; ``served_whole`` are parameters
+    that change nothing where the whole conversation is sent, so that they stay behind.
     """
 
     messages: str
@@ -92,6 +107,8 @@ class Body(msgspec.Struct, frozen=True):
     thinking: str
     models: tuple[Field, ...]
     stored: tuple[Field, ...]
+    unserved: tuple[Unserved, ...] = ()
+    served_whole: tuple[str, ...] = ()
 
 
 class Front(msgspec.Struct, frozen=True):
@@ -113,7 +130,8 @@ class Front(msgspec.Struct, frozen=True):
     ``id_prefix`` stands before the ids of responses. ``headers`` are those of a client that are part of its request;
     ``request_id`` is the one that names a request to the client, ``""`` where that is ``x-request-id`` alone.
     ``operation`` is the OpenTelemetry name of what the dialect calls a response. ``list_models`` and ``show_model``
-    give the documents about models.
+    give the documents about models. ``counted`` is the key of a count of tokens, and ``counts_in`` the key of a body
+    under which the request that is counted may stand.
     """
 
     address: Address
@@ -139,6 +157,8 @@ class Front(msgspec.Struct, frozen=True):
     list_models: Callable[[Sequence[Listed]], dict[str, Any]]
     show_model: Callable[[Listed], dict[str, Any]]
     unhidden: tuple[str, ...] = ()
+    counted: str = "input_tokens"
+    counts_in: str = ""
 
 
 ROUTERS = tuple(Field(key) for key in ("models", "fallbacks", "fallback_model", "route", "preset", "plugins"))

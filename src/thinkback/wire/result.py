@@ -106,4 +106,6 @@ def outcome_of(stop: Stop, blocks: Sequence[Block], error: Failure | None) -> Ou
     return "reasoning_only" if reasons else "empty"
 
 
-_CUT = frozenset({"truncated", "network", "timeout", "interrupted"})
+UNDER_WAY = "under_way"
+"""The type of failure of a response that the provider answered before it was done: it waits there, or works on it."""
+_CUT = frozenset({"truncated", "network", "timeout", "interrupted", UNDER_WAY})

@@ -21,7 +21,7 @@ def members(source: bytes | str) -> dict[str, str]:
     try:
         return {key: bytes(value).decode() for key, value in _members(_bytes(source)).items()}
     except _UNREADABLE:
-        return {key: canonical.source(value) for key, value in canonical.decode(source).items()}
+        return {key: canonical.source(value) for key, value in canonical.decode_lenient(source).items()}
 
 
 def items(source: bytes | str) -> list[str]:
@@ -29,7 +29,7 @@ def items(source: bytes | str) -> list[str]:
     try:
         return [bytes(item).decode() for item in _items(_bytes(source))]
     except _UNREADABLE:
-        return [canonical.source(item) for item in canonical.decode(source)]
+        return [canonical.source(item) for item in canonical.decode_lenient(source)]
 
 
 def joined(fields: Mapping[str, str]) -> str:

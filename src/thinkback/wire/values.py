@@ -28,5 +28,5 @@ def source_of(fields: dict[str, Any]) -> str:
 
 
 def count(value: object) -> int | None:
-    """A number of tokens, if it is one."""
+    """A whole number, if it is one."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None

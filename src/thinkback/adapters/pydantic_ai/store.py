@@ -297,7 +297,7 @@ class ConversationStore(host.ConversationStore):
         return state
 
     def _refuse_foreign(self, info: SessionInfo) -> None:
-        summary = self._log.store.summaries().get(info.id)
+        summary = self._log.store.summaries([info.id]).get(info.id)
         if summary is None or summary.about.program != NAME:
             raise StoreError(
                 f"there is a session {info.name!r} already, which is no conversation of pydantic-ai",

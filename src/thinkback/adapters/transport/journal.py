@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 from thinkback.adapters.open_logs import Log, OpenLogs, named
 from thinkback.adapters.transport import dropped
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
+from thinkback.log.erasing import copied, without_copies
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
 from thinkback.proxy.events import ReadHistory, Unavailable
@@ -49,22 +50,23 @@ _numbers = itertools.count(1)
 
 
 class _Open:
-    """An open log with what the transports on it share, in one process; ``file`` is where it stands, if in one."""
+    """An open log with what the transports on it share, in one process."""
 
-    def __init__(self, place: str, store: Store, durability: Durability, file: str, *, is_ours: bool) -> None:
+    def __init__(self, place: str, store: Store, durability: Durability, *, is_ours: bool) -> None:
         self.place, self.store, self.durability, self._is_ours = place, store, durability, is_ours
-        self._file, self._identity = file, _identity(file)
         self.histories = Histories()
         self.lock = threading.Lock()
         self.held: OrderedDict[bytes, tuple[float, AppendRequest]] = OrderedDict()
+        self._held_since = 0
 
-    def check_there(self) -> None:
-        """Raise ``StoreError`` where the file has lost its name: what is written to it now ends with the process."""
-        if self._identity is not None and _identity(self._file) != self._identity:
-            raise StoreError(
-                f"the log {self.place} was deleted or replaced while it was open",
-                next_actions=("begin anew with another client",),
-            )
+    def hold(self, attempt: bytes, entry: AppendRequest) -> None:
+        """Keep the step of an attempt that brought nothing, for as long as nothing is erased."""
+        epoch = self.store.epoch()
+        with self.lock:
+            if epoch != self._held_since:
+                self.held.clear()
+            self._held_since = epoch
+            self.held[attempt] = (time.monotonic(), entry)
 
     def record(self, entry: AppendRequest) -> None:
         """Store ``entry``, on a branch of its own where another one was quicker."""
@@ -75,10 +77,13 @@ class _Open:
 
     def flush(self, before: float) -> None:
         """Record the attempts that were held before that time: nobody repeats them any more. One that the log will
-        never take, as its session was deleted, is dropped.
+        never take, as its session was deleted, is dropped, and so is what was held before something was erased.
         """
-        while True:
+        while self.held:
+            epoch = self.store.epoch()
             with self.lock:
+                if epoch != self._held_since:
+                    self.held.clear()
                 oldest = next(iter(self.held.items()), None)
                 if oldest is None or (oldest[1][0] >= before and len(self.held) <= _HELD):
                     return
@@ -93,15 +98,6 @@ class _Open:
         finally:
             if self._is_ours:
                 self.store.close()
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file stands at ``path``, if one does."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 _logs: OpenLogs[_Open] = OpenLogs()
@@ -161,7 +157,6 @@ class Journal:
             self._place = f"{path}#{next(_numbers)}"
             weakref.finalize(self, _dropped, self._place).atexit = False
         self._path = self._place if is_file else path
-        self._file = self._place if is_file else ""
         self.shown = path if is_file else "the log"
         self._durability, self._on_error = durability, on_error
         self._used: _Open | None = None
@@ -194,11 +189,12 @@ class Journal:
         return self._tried(lambda: self._answered(self._log(), question), Unavailable)
 
     def _answered(self, log: _Open, question: lookups.Asked) -> Any:
-        if isinstance(question, ReadHistory):
-            with log.lock:
-                known = log.histories.take(_ONE, question.head)
-            if known is not None:
-                return known
+        epoch = log.store.epoch()
+        with log.lock:
+            log.histories.drop_erased(_ONE, epoch)
+            known = log.histories.take(_ONE, question.head) if isinstance(question, ReadHistory) else None
+        if known is not None:
+            return known
         return lookups.answer(log.store, question)
 
     def keep(self, history: History, weight: int) -> None:
@@ -208,23 +204,30 @@ class Journal:
             with log.lock:
                 log.histories.keep(_ONE, history, weight)
 
-    def record(self, entry: AppendRequest) -> bool:
-        """Store a step; ``False`` where that cannot be. Raises ``HeadMovedError``."""
+    def epoch(self) -> int | None:
+        """That of the log; ``None`` where it cannot be asked."""
+        return None if self.rests else self._tried(lambda: self._log().store.epoch(), None)
+
+    def record(self, entry: AppendRequest, epoch: int | None = None) -> bool:
+        """Store a step; ``False`` where that cannot be. Raises ``HeadMovedError``.
+
+        ``epoch`` is that of the log when the conversation was looked for in it: copies of earlier responses are left
+        out where it is another one by now.
+        """
         if self.rests:
             return False
-        return self._tried(lambda: self._recorded(self._log(), entry), None) or False
+        return self._tried(lambda: self._recorded(self._log(), entry, epoch), None) or False
 
-    def _recorded(self, log: _Open, entry: AppendRequest) -> bool:
-        log.check_there()
+    def _recorded(self, log: _Open, entry: AppendRequest, epoch: int | None) -> bool:
+        earlier = copied(entry.commits)
+        if epoch is not None and earlier and log.store.epoch() != epoch:
+            entry = without_copies(entry, earlier)
         return log.store.recognition.record(entry) is not None
 
     def hold(self, attempt: bytes, entry: AppendRequest) -> None:
         """Keep the step of an ``attempt`` that brought nothing: the program mostly sends the same again."""
         if not self.rests:
-            log = self._tried(self._log, None)
-            if log is not None:
-                with log.lock:
-                    log.held[attempt] = (time.monotonic(), entry)
+            self._tried(lambda: self._log().hold(attempt, entry), None)
 
     @property
     def holds(self) -> bool:
@@ -279,7 +282,7 @@ class Journal:
         if self._given is not None:
             _refuse_parents(self._given)
         store = self._given.log if self._given is not None else open_store(self._path, self._durability)
-        return _Open(self.shown, store, self._durability, self._file, is_ours=self._given is None)
+        return _Open(self.shown, store, self._durability, is_ours=self._given is None)
 
     def _tried(self, work: Callable[[], T], instead: type[Exception] | None) -> T | None:
         """What ``work`` gives. Where the log is in trouble: ``instead`` is raised, or it is ``None``."""

@@ -8,6 +8,7 @@ credentials to another place.
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -26,7 +27,7 @@ from thinkback.drive.http import translate
 from thinkback.errors import HeadMovedError, NetworkError, StoreError, WireError
 from thinkback.model.blocks import Origin
 from thinkback.model.target import Settings, Target, merge_headers
-from thinkback.proxy import events
+from thinkback.proxy import events, lookups
 from thinkback.proxy.exchange import Exchange
 from thinkback.proxy.headers import HOP_BY_HOP, passed_on
 from thinkback.proxy.planning import Place, Refusals, place_of
@@ -35,9 +36,10 @@ from thinkback.proxy.request_view import Client, Received
 from thinkback.rules import Rulebook
 from thinkback.session.config import today
 from thinkback.session.endpoint_config import EndpointConfig
+from thinkback.session.ids import new_id
 from thinkback.settings import Layers
 from thinkback.turn.credentials import Credentials
-from thinkback.turn.plan import Plan
+from thinkback.turn.plan import CHOSEN, Plan
 
 if TYPE_CHECKING:
     from thinkback.observe.spans import Spans
@@ -152,6 +154,7 @@ class Office:
         self, journal: Journal, rulebook: Rulebook, settings: Mapping[str, object], route: tuple[str, str] | None
     ) -> None:
         self.journal, self.rulebook, self.route = journal, rulebook, route
+        self.instance = new_id()
         self._layers = Layers().replace("user", {**_OURS, **settings})
         self._effective: dict[str, Settings] = {}
         self._keyring = Keyring()
@@ -227,6 +230,8 @@ class Passage:
         self._network: Exception | None = None
         self._log_error: StoreError | None = None
         self._stored = 0
+        # Of the log, when the conversation was looked for in it.
+        self._epoch: int | None = None
         self._told: telling.Why | None = None
         # What went out last, and how many went before this exchange. What is not added because the provider refused it
         # by name, and what of that it refused in this request; why the program's own goes out in place of ours.
@@ -341,6 +346,8 @@ class Passage:
             beginning=beginning,
             verbatim=self._is_own,
             as_written=self._as_written,
+            conversation=self._name,
+            instance=f"{office.instance} {os.getpid()}",  # a fork has its own conversations
         )
         return Exchange(
             *(received, None, MOST, now(), random.random()),
@@ -389,10 +396,10 @@ class Passage:
         journal = self._office.journal
         match command:
             case events.LookUp() | events.ReadLines() | events.ReadHistory():
-                return (yield Do(lambda: journal.answer(command)))
+                return (yield Do(lambda: self._looked_up(command)))
             case events.OpenKept():
                 return {}
-            case events.Unstored():
+            case events.Unstored() | events.FindErased():
                 return frozenset()
             case events.KeepHistory(history=history, weight=weight):
                 return journal.keep(history, weight)
@@ -474,6 +481,12 @@ class Passage:
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
+    def _looked_up(self, question: lookups.Asked) -> Any:
+        journal = self._office.journal
+        if self._epoch is None:
+            self._epoch = journal.epoch()
+        return journal.answer(question)
+
     def _stored_step(self, command: events.Store) -> Generator[Need, Any, bool]:
         entry = command.entry
         if entry is None:
@@ -484,7 +497,7 @@ class Passage:
             yield Do(lambda: journal.hold(self._attempt, entry), stores=True)
             return True
         self._stored += 1
-        return bool((yield Do(lambda: journal.record(entry), stores=True)))
+        return bool((yield Do(lambda: journal.record(entry, self._epoch), stores=True)))
 
     # -- the program -----------------------------------------------------------------------------------------------
 
@@ -667,6 +680,7 @@ class Passage:
             reattached=report.reattach,
             left_out=headers.get("thinkback-left-out", ""),
             plan=self._plan if not self._as_written else None,
+            chosen=self._plan.remarks.get(CHOSEN, "") if self._plan is not None and not self._as_written else "",
         )
 
     def _without(self) -> str:

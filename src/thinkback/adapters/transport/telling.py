@@ -22,7 +22,8 @@ class Why(msgspec.Struct, frozen=True):
 
     ``recorded`` says whether it is in the log, in ``session`` as ``response``; ``reason`` why it is not, why it went as
     the program wrote it, with nothing of ours in it, or what it went without since the provider refused it. ``sent``
-    counts requests that went out for it, ``repaired`` whether an earlier one was refused for its reasoning, or for a
+    counts requests that went out for it; ``chosen`` is how its conversation was chosen among several with equal words,
+    empty where it was the only one; ``repaired`` says whether an earlier one was refused for its reasoning, or for a
     field that was added. ``reattached`` is what is known of earlier answers (as the gateway's header says it);
     ``left_out`` names what the program asked for and the place does not take. Both are empty, and ``plan`` is none,
     where a request went as the program wrote it.
@@ -37,6 +38,7 @@ class Why(msgspec.Struct, frozen=True):
     reattached: str = ""
     left_out: str = ""
     plan: Plan | None = None
+    chosen: str = ""
 
     @property
     def repaired(self) -> bool:
@@ -59,6 +61,7 @@ class Why(msgspec.Struct, frozen=True):
         reason = self.reason or ("the provider refused its reasoning first" if self.repaired else "")
         lines += [f"sent {self.sent} times: {reason}" if self.repaired else reason] if reason else []
         lines += [f"earlier answers: {self.reattached}"] if self.reattached else []
+        lines += [self.chosen] if self.chosen else []
         lines += [f"left out: {self.left_out}"] if self.left_out else []
         for made in self.decisions:
             rule = "" if made.rule in made.reason else f" (rule {made.rule})"

@@ -50,6 +50,8 @@ from thinkback.session.ids import outside
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _OF_CONNECTIONS = ("verify", "cert", "http1", "http2", "limits", "proxy", "trust_env", "mounts")
 _GIVEN = (Begin, Out, Pour, Untouched)
+LEAST = "openai 3.0 and anthropic 1.0"
+"""The first releases that stand on httpx2."""
 LARGE = 16 * 1024
 """Bytes of a request from which on an event loop leaves it to a thread."""
 
@@ -115,7 +117,11 @@ def _check_request(request: object) -> None:
     """Raise ``TypeError`` for a request of another library, which would not understand the response."""
     if not isinstance(request, httpx2.Request):
         made = type(request).__module__.partition(".")[0]
-        raise TypeError(f"the transport is for clients of httpx2, and this request is of {made}")
+        raise TypeError(
+            f"thinkback.Transport takes requests of httpx2, and this one is of {made}: SDKs stand on httpx2 from "
+            f"{LEAST} on; for older ones, and other clients of httpx, use httpx_client(log) or "
+            "async_httpx_client(log) of thinkback.adapters.transport.httpx_clients"
+        )
 
 
 def _place(route: str) -> tuple[str, str] | None:
@@ -135,7 +141,17 @@ def _checked(inner: Any, kind: type, ours: tuple[type, ...], other: str) -> None
         raise TypeError("one transport of thinkback is enough: a request would be recorded twice")
     if not isinstance(inner, kind):
         made = f"{type(inner).__module__.partition('.')[0]}.{type(inner).__name__}"
-        raise TypeError(f"the inner transport must be an httpx2.{kind.__name__}, and {made} is none{other}")
+        raise TypeError(
+            f"the inner transport must be an httpx2.{kind.__name__}, and {made} is none{other or _of_httpx(made)}"
+        )
+
+
+def _of_httpx(name: str) -> str:
+    return (
+        "; httpx's own goes with httpx_client of thinkback.adapters.transport.httpx_clients, without an inner one"
+        if name.startswith("httpx.")
+        else ""
+    )
 
 
 class Transport(httpx2.BaseTransport):
@@ -578,17 +594,17 @@ def http_client(
     otherwise. Proxies of the environment are used. ``transport`` is one of the program's own; the rest is of
     ``Transport``, which says what is raised.
     """
-    below = _below(options, transport)
-    inner = transport if transport is not None else _ByClient(below) if below or getproxies() else None
-    made = Transport(
+    connections = _below(options, transport)
+    made = transport_of(
         log,
-        inner,
+        transport,
         endpoint=endpoint,
         route=route,
         settings=settings,
         strict=strict,
         durability=durability,
         on_log_error=on_log_error,
+        **connections,
     )
     return httpx2.Client(transport=made, **{"follow_redirects": True, **options})
 
@@ -606,27 +622,40 @@ def async_http_client(
     **options: Any,
 ) -> httpx2.AsyncClient:
     """The same for asyncio: ``openai.AsyncOpenAI(http_client=thinkback.async_http_client("chats.db"))``."""
-    below = _below(options, transport)
-    own = _ByLoop(lambda: _AsyncByClient(below)) if below or getproxies() else None
-    inner = transport if transport is not None else own
-    made = AsyncTransport(
+    connections = _below(options, transport)
+    made = async_transport_of(
         log,
-        inner,
+        transport,
         endpoint=endpoint,
         route=route,
         settings=settings,
         strict=strict,
         durability=durability,
         on_log_error=on_log_error,
+        **connections,
     )
     return httpx2.AsyncClient(transport=made, **{"follow_redirects": True, **options})
+
+
+def transport_of(log: Log, transport: httpx2.BaseTransport | None = None, **options: Any) -> Transport:
+    """The transport of a client: its ``options`` are those of ``Transport``, and of connections, such as ``proxy``."""
+    connections = _below(options, transport)
+    own = _ByClient(connections) if connections or getproxies() else None
+    return Transport(log, transport if transport is not None else own, **options)
+
+
+def async_transport_of(log: Log, transport: httpx2.AsyncBaseTransport | None = None, **options: Any) -> AsyncTransport:
+    """The same for asyncio."""
+    connections = _below(options, transport)
+    own = _ByLoop(lambda: _AsyncByClient(connections)) if connections or getproxies() else None
+    return AsyncTransport(log, transport if transport is not None else own, **options)
 
 
 def _below(options: dict[str, Any], transport: object) -> dict[str, Any]:
     """Those of ``options``, which they leave, that are about connections: a client with a transport ignores them."""
     below = {name: options.pop(name) for name in _OF_CONNECTIONS if name in options}
     if below and transport is not None:
-        raise TypeError(f"{', '.join(below)}: the transport of one's own has its own connections; say it there")
+        raise TypeError(f"{', '.join(below)}: a client with transport= ignores it; give it to that transport")
     return below
 
 

@@ -54,6 +54,8 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
                     return PermissionAnswer(False)
                 answered = read(line)
                 if answered is not None:
+                    if not answered.allow and threading.current_thread() is threading.main_thread():
+                        chat.instead = answered.note
                     return answered
                 if is_cut and line.strip().lower() in _SHOW:
                     is_cut = show(request, whole=True)

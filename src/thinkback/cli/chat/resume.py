@@ -57,22 +57,22 @@ def show(chat: Chat, turns: int = TURNS) -> None:
     earlier = f", {terminal.plural(left_out, 'turn')} before that" if left_out > 0 else ""
     terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
     draw(chat, commits, commits[first:])
-    if _is_unanswered(chat, commits):
+    _report_unanswered(chat, commits)
+
+
+def _report_unanswered(chat: Chat, commits: Sequence[Commit]) -> None:
+    """Say that the last turn has no end: another process has it under way, or it was broken off."""
+    kinds = [commit.kind for commit in commits if commit.kind in _TURN and not commit.edit]
+    if kinds[-1:] not in (["user"], ["tool_call"], ["tool_result"]):
+        return
+    try:
+        chat.session.conversation.line.refuse_leased()
+    except BusyError as error:
+        terminal.note(error.message)
+    else:
         terminal.note(
             "the last message has no complete answer: the program that sent it stopped; /retry sends it again"
         )
-
-
-def _is_unanswered(chat: Chat, commits: Sequence[Commit]) -> bool:
-    """Whether a turn was broken off without an end, and nobody has it under way."""
-    kinds = [commit.kind for commit in commits if commit.kind in _TURN and not commit.edit]
-    if kinds[-1:] not in (["user"], ["tool_call"], ["tool_result"]):
-        return False
-    try:
-        chat.session.conversation.line.refuse_leased()
-    except BusyError:
-        return False
-    return True
 
 
 def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None:

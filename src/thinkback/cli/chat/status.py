@@ -109,4 +109,4 @@ def _context(session: Session) -> str:
         counts = session.usage.context()
     except ThinkbackError:  # the next request would be refused; that is told when it is asked for
         return ""
-    return f"context {short(counts.effective)}{f'/{short(counts.limit)}' if counts.limit else ''}"
+    return f"context {short(counts.effective)}/{short(counts.limit) if counts.limit else '?'}"

@@ -134,11 +134,11 @@ def default_command(names: tuple[str, ...], is_none: bool, as_json: bool) -> Non
 
 
 def default_text(names: Sequence[str], file: str) -> str:
-    """What is the default from here on, as ``file`` says."""
+    """Report the default that ``file`` now names."""
     if not names:
-        return f"from here on there is no default profile, as {terminal.clean(file)} says"
+        return f"Removed the default profile from {terminal.clean(file)}."
     which = f"profile{'s' if len(names) > 1 else ''} {', '.join(names)}"
-    return f"the default from here on: {which}, in {terminal.clean(file)}"
+    return f"Set the default to {which} in {terminal.clean(file)}."
 
 
 def _is_typed(option: str) -> bool:

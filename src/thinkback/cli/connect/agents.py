@@ -1,7 +1,8 @@
 """The table of coding agents: where each keeps its configuration, and what points it at a gateway.
 
 A row is data; nothing here is read or written. In values and paths ``{root}`` stands for the gateway's address,
-``{key}`` for its key, ``{variable}`` for the name of the variable that has the key, ``{model}`` for the alias.
+``{key}`` for its key, ``{variable}`` for the name of the variable that has the key, ``{model}`` for the alias. In
+``steps`` ``{shell_key}`` and ``{secret}`` stand for the key as a shell and as Continue name it.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class Agent(NamedTuple):
     notes: tuple[str, ...] = ()
     without_model: str = ""
     code: str = ""
+    steps: tuple[str, ...] = ()
+    """Lines for a person, of an agent whose files this command does not write."""
 
 
 def _model(*path: str, value: object = "{model}") -> Setting:
@@ -305,6 +308,65 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
         "crewai": _CREWAI,
     }
 )
+
+BY_HAND: Mapping[str, Agent] = MappingProxyType(
+    {
+        "copilot-cli": Agent(
+            title="Copilot CLI",
+            programs=("copilot",),
+            wire="chat completions",
+            files=(),
+            beside=("COPILOT_PROVIDER_WIRE_API",),
+            notes=("it reads its provider from the environment alone: put the lines where its shell starts",),
+            steps=(
+                "export COPILOT_PROVIDER_TYPE=openai",
+                "export COPILOT_PROVIDER_BASE_URL={root}/v1",
+                "export COPILOT_PROVIDER_API_KEY={shell_key}",
+                "export COPILOT_MODEL={model}",
+            ),
+        ),
+        "cline": Agent(
+            title="Cline",
+            programs=("cline",),
+            wire="chat completions",
+            files=(),
+            notes=("in its editors: the provider OpenAI Compatible, with the same address, key and model",),
+            steps=("cline auth -p openai-compatible -b {root}/v1 -k {shell_key} -m {model}",),
+        ),
+        "continue": Agent(
+            title="Continue",
+            programs=("cn",),
+            wire="chat completions",
+            files=(),
+            notes=("the lines belong under models in ~/.continue/config.yaml; secrets are in ~/.continue/.env",),
+            steps=(
+                "models:",
+                "  - name: thinkback",
+                "    provider: openai",
+                "    model: {model}",
+                "    apiBase: {root}/v1",
+                "    apiKey: {secret}",
+                "    roles: [chat, edit, apply]",
+            ),
+        ),
+    }
+)
+
+OTHER = Agent(
+    title="",
+    programs=(),
+    wire="",
+    files=(),
+    notes=("a program with settings for one of these protocols needs the address, the key and the model",),
+    steps=(
+        "OpenAI chat completions, Responses: {root}/v1",
+        "Anthropic messages: {root}",
+        "Gemini: {root}",
+        "model: {model}",
+        "key: {shell_key}",
+    ),
+)
+"""Any other program."""
 
 
 def filled(value: object, terms: Mapping[str, str]) -> object:

@@ -6,15 +6,17 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
+from click.shell_completion import CompletionItem
 
 from thinkback.cli import hints, terminal
 from thinkback.cli.connect import files
-from thinkback.cli.connect.agents import AGENTS, NO_KEY, Agent, File, filled
+from thinkback.cli.connect.agents import AGENTS, BY_HAND, NO_KEY, OTHER, Agent, File, filled
 from thinkback.cli.connect.documents import (
     FORMATS,
     MISSING,
@@ -22,6 +24,7 @@ from thinkback.cli.connect.documents import (
     applied,
     diff,
     ending,
+    standing,
     taken_back,
     unmet,
     value_at,
@@ -69,7 +72,7 @@ class Plan(NamedTuple):
 
 
 @click.command("connect", short_help="Point a coding agent at the gateway.")
-@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.argument("agent", shell_complete=lambda *_: [CompletionItem(name) for name in (*AGENTS, *BY_HAND)])
 @click.option("--write", is_flag=True, help="Write the settings, and keep a copy of the old file.")
 @click.option("--undo", is_flag=True, help="Undo what --write wrote.")
 @click.option("--gateway", metavar="URL", default="", help="The gateway's address; default: the one in gateway.toml.")
@@ -80,14 +83,22 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
 
     The rest of the file stays unchanged, comments included. The key comes from the environment or from those of
     `thinkback keys list`; a gateway without authentication needs none. The key is never written to a file inside a
-    repository: there the agent takes it from its environment.
+    repository: there the agent takes it from its environment. For copilot-cli, cline and continue the command shows the
+    lines to use, for any other program the gateway's addresses.
     """
     if undo and (write or gateway or key_name or model):
         raise click.UsageError("--undo takes no other option")
+    if agent not in AGENTS:
+        _show_steps(agent, write or undo, gateway, key_name, model)
+        return
     row = AGENTS[agent]
     places = [files.place_of(file, os.environ) for file in row.files]
     if undo:
-        _undo(agent, row, places)
+        if any(files.kept(agent, place) for place in places):
+            with files.only_one():
+                _undo(agent, row, places)
+        else:
+            terminal.out(f"nothing of {row.title} was written by this command, or it was undone already")
         return
     access = _access(row, agent, gateway, key_name, model)
     held = [
@@ -95,17 +106,20 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
         for file, place in zip(row.files, places, strict=True)
         if access.is_keyed and file.has_key and files.repository_of(place, os.environ)
     ]
-    plans = [
-        _planned(agent, place, file, _changes(file, access, in_repository=place in held))
-        for file, place in zip(row.files, places, strict=True)
-    ]
-    if row.code:
-        code_key = f'os.environ["{access.variable}"]' if access.is_keyed else f'"{NO_KEY}"'
-        terminal.out(f"in your code: {filled(row.code, {**access._asdict(), 'code_key': code_key})}")
-    _show(plans, access)
-    for plan in plans if write else ():
-        if plan.is_change:
-            _write(agent, plan)
+    for place in places if write else ():
+        files.check_owner(place)
+    with files.only_one() if write else nullcontext():
+        plans = [
+            _planned(agent, place, file, _changes(file, access, in_repository=place in held))
+            for file, place in zip(row.files, places, strict=True)
+        ]
+        if row.code:
+            code_key = f'os.environ["{access.variable}"]' if access.is_keyed else f'"{NO_KEY}"'
+            terminal.out(f"in your code: {filled(row.code, {**access._asdict(), 'code_key': code_key})}")
+        _show(plans, access)
+        for plan in plans if write else ():
+            if plan.is_change:
+                _write(agent, plan)
     for text in _remarks(row, access, held, plans):
         terminal.note(text)
     changed = any(plan.is_change for plan in plans)
@@ -113,6 +127,32 @@ def connect_command(agent: str, write: bool, undo: bool, gateway: str, key_name:
         terminal.note("nothing was written: the same command with --write writes it")
     if changed and write:
         terminal.note(f"{hints.command('connect --undo', agent)} undoes it")
+
+
+def _show_steps(agent: str, is_write: bool, gateway: str, key_name: str, model: str) -> None:
+    """The lines for an agent whose files are not written here, or the addresses for any program."""
+    row = BY_HAND.get(agent, OTHER)
+    if is_write:
+        name = row.title or repr(agent)
+        raise click.UsageError(
+            f"no file of {name} is written: without --write and --undo the command shows what {name} needs; "
+            f"it writes the files of {', '.join(AGENTS)}"
+        )
+    access = _access(row, agent, gateway, key_name, model)
+    terms = {
+        **access._asdict(),
+        "model": model or "MODEL",
+        "shell_key": f'"${access.variable}"' if access.is_keyed else NO_KEY,
+        "secret": f"${{{{ secrets.{access.variable} }}}}" if access.is_keyed else NO_KEY,
+    }
+    for step in row.steps:
+        terminal.out(step.format_map(terms))
+    if row is OTHER:
+        terminal.note(f"{agent!r} is not known: these are the gateway's addresses for any program")
+    if not model:
+        terminal.note("MODEL is an alias of the gateway, or ENDPOINT/MODEL")
+    for text in _remarks(row, access, (), ()):
+        terminal.note(text)
 
 
 def _access(row: Agent, agent: str, gateway: str, key_name: str, model: str) -> Access:
@@ -203,12 +243,13 @@ def _planned(agent: str, path: Path, file: File, changes: Sequence[Change]) -> P
     form = FORMATS[file.format]
     nothing = Plan(path, before, before.data, before.mode, record)
     try:
-        stale = {one.path for one in record.changes} - {one.path for one in changes} if record else set()
+        written = standing(form, text, record.changes, record.earlier) if record else []
+        stale = {one.path for one in written} - {one.path for one in changes}
         if not unmet(form, text, changes) and not stale:
             return nothing
         base, original = text, before
         if record is not None:
-            base = taken_back(form, text, files.text_of(path, record.original.data)[1], record.changes).text
+            base = taken_back(form, text, files.text_of(path, record.original.data)[1], written).text
             is_ours = _digest(before.data) == record.written
             edited = Found(mark + base.encode(), record.original.mode) if before.data is not None else before
             original = record.original if is_ours else edited
@@ -222,7 +263,7 @@ def _planned(agent: str, path: Path, file: File, changes: Sequence[Change]) -> P
         after = mark + applied(form, base, changes).encode()
     except Damaged as error:
         raise _damaged(path, error) from None
-    return Plan(path, before, after, 0o600, Record(tuple(ours), _digest(after), original))
+    return Plan(path, before, after, 0o600, Record(tuple(ours), _digest(after), original, tuple(written)))
 
 
 def _damaged(path: Path, error: Damaged) -> RuleFileError:
@@ -238,10 +279,11 @@ def _digest(data: bytes | None) -> str:
 
 
 def _write(agent: str, plan: Plan) -> None:
-    """The record first: where this ends in between, taking back finds nothing of ours."""
+    """The record first: where this ends in between, it has what may be in the file, from this time or the last."""
     assert plan.record is not None
     files.keep(agent, plan.path, plan.record)
     files.replace(plan.path, plan.after, plan.mode, plan.before.data)
+    files.keep(agent, plan.path, plan.record._replace(earlier=()))
     terminal.out(f"written: {plan.path}")
     if plan.record.original.data is not None:
         terminal.note(f"as it was: {files.original_of(agent, plan.path)}")
@@ -332,13 +374,15 @@ def _undoing(agent: str, path: Path, file: File) -> Plan | None:
     mark, text = files.text_of(path, before.data)
     form = FORMATS[file.format]
     try:
-        taken = taken_back(form, text, files.text_of(path, original.data)[1], record.changes)
+        written = standing(form, text, record.changes, record.earlier)
+        taken = taken_back(form, text, files.text_of(path, original.data)[1], written)
         if taken.changed:
             raise _changed(agent, path, form.read(text), taken.changed)
         is_empty = original.data is None and not taken.text.strip(" \t\r\n{}")
     except Damaged as error:
         raise _damaged(path, error) from None
-    return Plan(path, before, None if is_empty else mark + taken.text.encode(), before.mode, None)
+    after = None if is_empty else mark + taken.text.encode()
+    return Plan(path, before, after, original.mode if after == original.data else before.mode, None)
 
 
 def _changed(agent: str, path: Path, data: Mapping[str, object], changes: Sequence[Change]) -> SettingError:

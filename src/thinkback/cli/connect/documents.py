@@ -19,10 +19,10 @@ from thinkback.cli.connect import dotenv, jsonc, toml, yaml
 from thinkback.cli.connect.source import Damaged, Span, line_of
 
 MISSING = object()
-_SECRET = re.compile(
-    r"""(?ix) ( [\w.-]* (?: key | token | secret | password | credential | authorization ) [\w.-]* ["']? \s* [:=] \s* )
-        ( "(?:[^"\\]|\\.)*" | '[^']*' | \[ [^\]]* \]? | [^\s,"'}\]]+ )"""
-)
+# each run of a name's characters is entered once, at its start, and never given back: a line costs its length
+_NAME = re.compile(r"""(?<![\w.-])([\w.-]++)["']?+\s*+[:=]\s*+""")
+_NAMES_A_SECRET = re.compile("(?i)key|token|secret|password|credential|authorization")
+_VALUE = re.compile(r"""(?x) "(?:[^"\\]|\\.)*" | '[^']*' | \[ [^\]]* \]? | [^\s,"'}\]]+""")
 # what keys of the known providers begin with, wherever they stand; and the password of an address
 _KEY = re.compile(r"\b(?:sk-|tb-|gsk_|xai-|hf_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|AIza|AKIA|eyJ)[\w.-]{12,}")
 _PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(?=@)")
@@ -142,6 +142,17 @@ def taken_back(format: Format, text: str, original: str, changes: Sequence[Chang
     return Taken(original if is_as_before else after, tuple(changed))
 
 
+def standing(format: Format, text: str, changes: Sequence[Change], earlier: Sequence[Change]) -> list[Change]:
+    """Those of ``changes`` and, where a write ended in between, of ``earlier`` that ``text`` has: one a key."""
+    data = format.read(text)
+    found: dict[tuple[str, ...], Change] = {}
+    for change in (*changes, *earlier):
+        value = value_at(data, change.path)
+        if change.path not in found or (holds(change, value) and not holds(found[change.path], value)):
+            found[change.path] = change
+    return list(found.values())
+
+
 def diff(name: str, before: str, after: str, secrets: Sequence[str] = ()) -> Iterator[str]:
     """The lines of a unified diff, without secrets."""
     old, new = (text.replace("\r\n", "\n").splitlines() for text in (before, after))
@@ -154,7 +165,7 @@ def masked(line: str, secrets: Sequence[str] = ()) -> str:
     for secret in secrets:
         line = line.replace(secret, ending(secret))
     if not _NAMES_A_VARIABLE.search(line):
-        line = _SECRET.sub(_hidden, line)
+        line = _hide_values(line)
     return _PASSWORD.sub(r"\1...", _KEY.sub(lambda found: ending(found[0]), line))
 
 
@@ -163,14 +174,25 @@ def ending(secret: str) -> str:
     return f"...{secret[-4:]}" if len(secret) >= 16 else "..."
 
 
-def _hidden(found: re.Match[str]) -> str:
-    value = found[2]
+def _hide_values(line: str) -> str:
+    """``line`` with the values masked that stand under a name for secrets."""
+    pieces, shown, at = [], 0, 0
+    while found := _NAME.search(line, at):
+        at = found.end()
+        value = _VALUE.match(line, at) if _NAMES_A_SECRET.search(found[1]) else None
+        if value is not None:
+            pieces += [line[shown:at], _hidden(value[0])]
+            shown = at = value.end()
+    return "".join(pieces) + line[shown:]
+
+
+def _hidden(value: str) -> str:
     quote = value[0] if value[0] in "\"'" else ""
     inner = value.strip("\"'")
     is_open = inner in ("", "none", "true", "false", "null", "[", "[]", "{", "{}") or inner.isdigit()
     if is_open or inner.startswith(("...", "$", "{env:")):
-        return found[0]
-    return f"{found[1]}{quote}{ending(inner)}{quote}"
+        return value
+    return f"{quote}{ending(inner)}{quote}"
 
 
 def _check(format: Format, before: str, after: str, wanted: object) -> None:

@@ -2,7 +2,8 @@
 
 Promises: a file is replaced whole or not at all, with mode 0600; a link is never followed or replaced, also where it is
 put there in between (every step goes by one open directory); what changed after it was read is not overwritten. What
-is kept is private and in no repository.
+is kept is private and in no repository. Commands run one after another (``only_one``). A draft has a name for an
+instant alone, always the same one, so that none stays behind a process that was killed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import errno
 import hashlib
 import json
 import os
-import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from thinkback.cli.connect.agents import File
 from thinkback.cli.connect.documents import Change, digest_of
@@ -37,11 +37,16 @@ class Found(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was written to a file: the changes that it had not before, and the file before them."""
+    """What was written to a file: the changes that it had not before, and the file before them.
+
+    ``earlier`` are the changes of the write before, until this one is known to be done: where it ended in between, the
+    file has those. They were read back: of a secret they have the digest.
+    """
 
     changes: tuple[Change, ...]
     written: str
     original: Found
+    earlier: tuple[Change, ...] = ()
 
 
 def place_of(file: File, environment: Mapping[str, str]) -> Path:
@@ -103,19 +108,47 @@ def replace(path: Path, data: bytes | None, mode: int, expected: bytes | None) -
         if data is None:
             os.unlink(name, dir_fd=folder)
             return
-        draft = _name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}", path, folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        draft = _name(f".{path.name}.thinkback", path, folder)
         try:
-            with open(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as stream:
+            with suppress(FileNotFoundError):  # of a command that was killed
+                os.unlink(draft, dir_fd=folder)
+            with _draft(draft, folder) as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
                 if os.name != "nt":
                     os.fchmod(stream.fileno(), mode)
+                if not _has_name(stream):
+                    os.link(f"/proc/self/fd/{stream.fileno()}", draft, dst_dir_fd=folder)
             os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Keep other commands from writing or undoing meanwhile. Raises ``SettingError`` as ``replace`` does."""
+    place = _state() / "lock"
+    with _naming(place), _folder(place, make=True) as folder:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        with open(os.open(_name(place.name, place, folder), flags, 0o600, dir_fd=folder), "rb") as stream:
+            if os.name != "nt":
+                import fcntl
+
+                fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+
+def check_owner(path: Path) -> None:
+    """Raise ``SettingError`` where root would put ``path``, or directories on its way, among another user's files."""
+    above = next(folder for folder in path.parents if os.path.lexists(folder))
+    if os.name != "nt" and os.geteuid() == 0 and above.lstat().st_uid != 0:
+        raise SettingError(
+            f"{above} belongs to another user, who could not read what root writes there: nothing was written",
+            details={"file": str(path)},
+            next_actions=("run the command as that user",),
+        )
 
 
 def original_of(agent: str, path: Path) -> Path:
@@ -133,11 +166,11 @@ def kept(agent: str, path: Path) -> Record | None:
         said: dict[str, Any] = json.loads(found)
         if said["version"] != _VERSION:
             raise ValueError
-        changes = tuple(Change(tuple(one["path"]), one["value"], one["is_secret"]) for one in said["changes"])
+        changes, earlier = _changes(said["changes"]), _changes(said.get("earlier", ()))
         original = read(original_of(agent, path)).data if not said["made"] else None
         if not said["made"] and original is None:
             raise ValueError
-        return Record(changes, str(said["written"]), Found(original, int(said["mode"])))
+        return Record(changes, str(said["written"]), Found(original, int(said["mode"])), earlier)
     except (ValueError, KeyError, TypeError):
         raise SettingError(
             f"{place} cannot be read, so it is not known what was written to {path}",
@@ -146,23 +179,20 @@ def kept(agent: str, path: Path) -> Record | None:
 
 
 def keep(agent: str, path: Path, record: Record) -> None:
-    """Keep what is about to be written, and the file as it was; of a secret its digest."""
+    """Keep what is about to be written, then, without ``earlier``, that it was; and the file as it was before."""
     place, backup = _record_of(agent, path), original_of(agent, path)
     ignored = place.with_name(".gitignore")
     replace(ignored, b"*\n", 0o600, read(ignored).data)
     if record.original.data is not None:
         replace(backup, record.original.data, 0o600, read(backup).data)
-    changes = [
-        {"path": one.path, "value": digest_of(one.value) if one.is_secret else one.value, "is_secret": one.is_secret}
-        for one in record.changes
-    ]
     said = {
         "version": _VERSION,
         "file": str(path),
         "made": record.original.data is None,
         "mode": record.original.mode,
         "written": record.written,
-        "changes": changes,
+        "changes": _listed(record.changes, of_secrets=digest_of),
+        "earlier": _listed(record.earlier, of_secrets=lambda digest: digest),
     }
     replace(place, json.dumps(said, indent=2).encode(), 0o600, read(place).data)
 
@@ -174,11 +204,25 @@ def forget(agent: str, path: Path) -> None:
             place.unlink()
 
 
-def _record_of(agent: str, path: Path) -> Path:
+def _listed(changes: Iterable[Change], *, of_secrets: Callable[[object], object]) -> list[dict[str, Any]]:
+    return [
+        {"path": one.path, "value": of_secrets(one.value) if one.is_secret else one.value, "is_secret": one.is_secret}
+        for one in changes
+    ]
+
+
+def _changes(listed: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+    return tuple(Change(tuple(one["path"]), one["value"], one["is_secret"]) for one in listed)
+
+
+def _state() -> Path:
     import platformdirs
 
-    state = Path(platformdirs.user_state_dir("thinkback", appauthor=False)).resolve() / "connect"
-    return state / f"{agent}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.json"
+    return Path(platformdirs.user_state_dir("thinkback", appauthor=False)).resolve() / "connect"
+
+
+def _record_of(agent: str, path: Path) -> Path:
+    return _state() / f"{agent}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.json"
 
 
 @contextmanager
@@ -206,6 +250,7 @@ def _folder(path: Path, *, make: bool) -> Iterator[int | None]:
     """The directory of ``path``, opened; ``None`` where the system has no such calls. Raises ``SettingError``."""
     parent = path.parent
     if make:
+        check_owner(path)
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if parent.is_symlink():
         raise SettingError(f"{parent} is a symbolic link: it is not followed", next_actions=(_AWAY,))
@@ -220,6 +265,19 @@ def _folder(path: Path, *, make: bool) -> Iterator[int | None]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _draft(draft: str, folder: int | None) -> BinaryIO:
+    """A new file to write to: where the system and the file system have such, one without a name."""
+    if folder is not None and hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):
+            return open(os.open(".", os.O_WRONLY | os.O_TMPFILE, 0o600, dir_fd=folder), "wb")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return open(os.open(draft, flags, 0o600, dir_fd=folder), "wb")
+
+
+def _has_name(stream: BinaryIO) -> bool:
+    return os.fstat(stream.fileno()).st_nlink > 0
 
 
 def _read(path: Path, folder: int | None) -> Found:

@@ -25,7 +25,7 @@ from thinkback.cli.progress import progress_line
 from thinkback.errors import NotFoundError, ThinkbackError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from thinkback.session.history.erasing import Erasure
 
@@ -53,10 +53,14 @@ def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: boo
         )
 
 
-@click.command("purge", short_help="Erase turns of an end user, of a tenant, or before a time.")
+@click.command("purge", short_help="Erase turns of an end user or a model, sessions of a project, and so on.")
 @click.option("--end-user", default="", metavar="ID", help="Erase every turn of this end user.")
 @click.option("--before", metavar="TIME", help="Erase everything before this time, e.g. 2026-07-01.")
+@click.option("--model", default="", metavar="NAME", help="Erase every turn that this model answered.")
+@click.option("--program", default="", metavar="NAME", help="Erase only in sessions of this program.")
+@click.option("--project", default="", metavar="NAME", help="Erase only in sessions of this project.")
 @click.option("--tenant", default="", help="Erase every session of this tenant.")
+@click.option("--key", default="", metavar="ID", help="Delete every session that a gateway recorded for this key.")
 @reason_option
 @dry_run_option
 @yes_option
@@ -64,11 +68,28 @@ def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: boo
 @db_option
 @json_option
 def purge_command(
-    end_user: str, before: str | None, tenant: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
+    end_user: str,
+    before: str | None,
+    tenant: str,
+    key: str,
+    reason: str,
+    dry_run: bool,
+    yes: bool,
+    db: str,
+    as_json: bool,
+    **only: str,
 ) -> None:
-    """Erase content from the log and its search index. A note of time and reason takes its place."""
-    if not (end_user or before or tenant):
-        actions = ("say what to erase: --end-user ID, --before TIME or --tenant TEXT",)
+    """Erase content from the log and its search index. A note of time and reason takes its place.
+
+    Of several conditions all must hold. --program and --project without another condition delete the sessions.
+    """
+    if key and (end_user or before or tenant or any(only.values())):
+        raise click.UsageError("--key stands alone: its sessions are deleted")
+    if not (end_user or before or tenant or key or any(only.values())):
+        actions = (
+            "say what to erase: --end-user ID, --before TIME, --model NAME, --program NAME, --project NAME, "
+            "--tenant TEXT or --key ID",
+        )
         raise ThinkbackError("nothing to purge was named", next_actions=actions)
     try:
         moment = datetime.fromisoformat(before) if before else None
@@ -80,15 +101,17 @@ def purge_command(
 
         def purge(dry: bool) -> Erasure:
             with progress_line("looking" if dry else "erasing") as progress:
-                said = reason or "purged"
+                if key:
+                    return store.care.purge_key(key, dry_run=dry, wait=patience(), progress=progress)
                 return store.care.purge(
                     end_user=end_user,
                     before=moment,
                     tenant=tenant,
-                    reason=said,
+                    reason=reason or "purged",
                     dry_run=dry,
                     wait=patience(),
                     progress=progress,
+                    **only,
                 )
 
         _do(
@@ -96,10 +119,18 @@ def purge_command(
             dry_run,
             yes,
             as_json,
-            f"no turn for the end user {end_user!r} is in this log: nothing was erased" if end_user else "",
-            names_stay=not tenant or bool(end_user or before),
+            _nobody(end_user, only),
+            names_stay=bool(end_user or before or only["model"]),
             file=store.file,
         )
+
+
+def _nobody(end_user: str, only: Mapping[str, str]) -> str:
+    """The error where somebody or something is named that is not in the log."""
+    if end_user:
+        return f"no turn for the end user {end_user!r} is in this log: nothing was erased"
+    named = next((f"{what} {name!r}" for what, name in only.items() if name), "")
+    return f"nothing of the {named} is in this log: nothing was erased" if named else ""
 
 
 @click.command("redact", short_help="Remove matching text from a commit.")

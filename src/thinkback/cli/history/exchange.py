@@ -204,14 +204,20 @@ def import_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Import the sessions of FILE (`-` is standard input), JSON Lines of `thinkback export FILE.jsonl`.
+    """Import the sessions of FILE (`-` is standard input): JSON Lines of `thinkback export FILE.jsonl`, or another
+    program's histories.
 
-    Every hash is checked; commits already in the log stay unchanged. With --program, import the histories of another
-    program: all of them, or FILE. Its files are only read, and nothing is imported twice.
+    The program that wrote FILE is detected. With --program and without FILE, import all histories of that program.
+    Its files are only read, and nothing is imported twice. Of an export every hash is checked; commits already in the
+    log stay unchanged.
     """
+    if program and (file == "-" or (file and folder)):
+        raise click.UsageError("with --program name one file, or a folder with --dir")
+    if not program and not folder:
+        program = _detected(file)
+        if program:
+            terminal.note(f"{file} is a history of {program}")
     if program:
-        if file == "-" or (file and folder):
-            raise click.UsageError("with --program name one file, or a folder with --dir")
         if follow and dry_run:
             raise click.UsageError("--follow stores what it reads: leave out --dry-run")
         if base_url and not endpoint:
@@ -234,10 +240,23 @@ def import_command(
     for session in done.sessions:
         made = "new" if session.made else "was here"
         elsewhere = f", with own commits here on: {', '.join(session.elsewhere)}" if session.elsewhere else ""
-        told = f"{session.name}: {terminal.plural(session.commits, 'commit')} added, {made}{elsewhere}"
+        more = f", {terminal.plural(session.restored, 'commit')} completed" if session.restored else ""
+        told = f"{session.name}: {terminal.plural(session.commits, 'commit')} added{more}, {made}{elsewhere}"
         terminal.out(terminal.clean(told))
         if session.left_out:
             terminal.note(terminal.clean(f"{session.name}: unknown settings: {', '.join(session.left_out)}"))
+
+
+def _detected(file: str) -> str:
+    """The program whose history a file is; empty for an export, for standard input, and where there is no file."""
+    if file in ("", "-") or not os.path.isfile(file):
+        return ""
+    from pathlib import Path
+
+    from thinkback.session.exchange.program_detection import EXPORT, detect
+
+    found = detect(Path(file))
+    return "" if found == EXPORT else found
 
 
 def _import_histories(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SHOWN = 50
 """Sessions that are listed for people."""
 _MOST_COUNTED = 5_000
+_MOST_READ = 50_000
+"""Commits that are read for the costs of all that `sessions --json` lists; those used last come first."""
 """Commits of a session whose cost a list tells: of a longer one `usage` does."""
 _MODEL, _LEAST_TITLE = 14, 14
 """Columns: of the model on a terminal of 80, and what the title has everywhere."""
@@ -59,17 +61,23 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
             _print_none(path)
         return
     with existing_log(db) as store:
-        found = store.sessions()
-        shown = found[:count] if count or as_json else found[:_SHOWN]
+        total = store.log.count_sessions()
+        shown = store.sessions(count if count or as_json else _SHOWN)
         if as_json:
-            summaries = store.log.summaries()
-            terminal.print_json([_session_json(info, summaries.get(info.id)) for info in shown])
-        elif not found:
+            summaries = store.log.summaries([info.id for info in shown] if count else None)
+            room = _MOST_READ
+            rows = []
+            for info in shown:
+                summary = summaries.get(info.id)
+                room -= info.commits
+                rows.append(_session_json(info, summary, _cost(store, info, summary) if room >= 0 else None))
+            terminal.print_json(rows)
+        elif not shown:
             _print_none(path)
         else:
             print_sessions(store, shown)
-    if len(shown) < len(found) and not (count or as_json):
-        terminal.note(f"the {_SHOWN} sessions used last are shown, of {len(found)}: -n {len(found)} shows all")
+    if len(shown) < total and not (count or as_json):
+        terminal.note(f"the {_SHOWN} sessions used last are shown, of {total}: -n {total} shows all")
 
 
 def _print_none(path: str) -> None:
@@ -81,7 +89,7 @@ def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
     """A line for each that fits the terminal: the title has what the other columns leave."""
     from thinkback.session.times import ago
 
-    summaries = store.log.summaries()
+    summaries = store.log.summaries([info.id for info in found])
     now = max([clock.now(), *(info.updated for info in found)])
     rows = []
     for info in found:
@@ -116,7 +124,7 @@ def place_of(info: SessionInfo, summary: Summary | None) -> str:
 
 def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> float | None:
     """US dollars, as a program said or by prices; ``None`` where none is known, and of sessions that are long."""
-    if summary is not None and summary.about.cost is not None:
+    if summary is not None and summary.about.cost:  # a program that knows no price says 0
         return summary.about.cost / 1_000_000
     if info.commits > _MOST_COUNTED:
         return None
@@ -124,7 +132,7 @@ def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> fl
     from thinkback.session.usage import own_steps
 
     found = costs(own_steps(store.log, info))
-    return found.usd if found.known else None
+    return found.usd if found.usd or (found.known and not found.unknown) else None
 
 
 @click.command("log", short_help="Show the messages of a session.")
@@ -168,7 +176,7 @@ def log_command(
     with existing_log(db) as store:
         info = chosen(store, session)
         every = store.log.read(info.id, branch=branch or info.branch)
-        place = place_of(info, store.log.summaries().get(info.id))
+        place = place_of(info, store.log.summaries([info.id]).get(info.id))
     wanted = {c.hash for c in every[before_question(every, count) :]} if count else None
     commits = [c for c in matching(every, kinds, frozenset(tags)) if wanted is None or c.hash in wanted]
     if as_json:
@@ -253,7 +261,7 @@ def fsck_command(db: str, as_json: bool) -> None:
         with progress_line("checking") as progress:
             problems = store.fsck(progress=progress)
         if not problems:
-            sessions, commits = len(store.sessions()), store.log.count()
+            sessions, commits = store.log.count_sessions(), store.log.count()
             if as_json:
                 terminal.print_json({"problems": [], "sessions": sessions, "commits": commits})
             else:
@@ -270,10 +278,9 @@ def fsck_command(db: str, as_json: bool) -> None:
     sys.exit(exits.DAMAGED)
 
 
-def _session_json(info: SessionInfo, summary: Summary | None) -> dict[str, object]:
+def _session_json(info: SessionInfo, summary: Summary | None, usd: float | None) -> dict[str, object]:
     counted = summary.tally if summary is not None else None
     about = summary.about if summary is not None else None
-    cost = about.cost if about is not None else None
     return {
         "name": info.name,
         "id": info.id,
@@ -284,7 +291,7 @@ def _session_json(info: SessionInfo, summary: Summary | None) -> dict[str, objec
         "models": list(counted.models) if counted is not None else None,
         "turns": counted.turns if counted is not None else None,
         "tokens": counted.tokens if counted is not None else None,
-        "cost_usd": None if cost is None else cost / 1_000_000,
+        "cost_usd": usd,
         "commits": info.commits,
         "created": terminal.iso(info.created),
         "updated": terminal.iso(info.updated),

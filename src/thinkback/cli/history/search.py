@@ -96,11 +96,11 @@ def search_command(
         if counted:
             _count(store, text, session, as_json, {**filters, "reasoning": reasoning})
             return
-        where = places(store.log)
         look = store.find_reasoning if reasoning else store.search
         # one more than is shown, to know whether there are more
         with progress_line("filling the index") as progress:
             found = look(text, session=session, progress=progress, limit=limit + 1, **filters)
+        where = places(store.log, {each.hit.session for each in found})
         if opened is not None and len(found) >= opened:
             _open(store, found[opened - 1].hit, where)
             return

@@ -213,7 +213,8 @@ def _cells(row: Row, has_cost: bool) -> list[str]:
     if use.estimated and use.reasoning is not None:
         told[-1] = f"~{told[-1]}"
     if has_cost:
-        told.append(f"${cost.usd:.4f}" if cost is not None and cost.known else "-")
+        is_known = cost is not None and cost.known > 0 and (cost.usd > 0 or not cost.unknown)
+        told.append(f"${cost.usd:.4f}" if cost is not None and is_known else "-")
     return told
 
 

@@ -93,7 +93,7 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
 def _place(store: SessionStore, info: SessionInfo) -> str:
     from thinkback.cli.history.log import place_of
 
-    return terminal.clean(place_of(info, store.log.summaries().get(info.id)))
+    return terminal.clean(place_of(info, store.log.summaries([info.id]).get(info.id)))
 
 
 def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
@@ -143,8 +143,10 @@ def print_plan(session: str, which: str, plan: Plan, *, is_next: bool = False) -
         terminal.out(pen(line, "dim"))
     for line in decision_lines(plan, pen):
         terminal.out(line)
+    if chosen := plan.remarks.get("chosen"):
+        terminal.out(terminal.clean(chosen))
     missing = plan.remarks.get("not_found")
     if missing:
         terminal.out(pen(f"reasoning that was not found, by message: {terminal.clean(missing)}", "yellow"))
         if "ambiguous" in missing:
-            terminal.out("  several answers look the same here; who names the end user of a request tells them apart")
+            terminal.out("  several answers look the same here; the conversation before them is none that was recorded")

@@ -135,6 +135,8 @@ def drafts_of(body: Json, target: Target, earlier: Sequence[Recorded]) -> Reques
         result = recorded.result
         drafts.append(Draft("response", result.response, response))
         drafts += [block_draft(block, response, index) for index, block in enumerate(result.blocks)]
+        if result.usage is not None:
+            drafts.append(Draft("provider_usage", result.usage, response))
         for sent, made in zip(_calls(found), [b for b in result.blocks if isinstance(b, ToolCall)], strict=True):
             answers[sent.id] = response, made.id
     return RequestDrafts(used, drafts, read.params)

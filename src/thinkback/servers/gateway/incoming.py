@@ -50,7 +50,8 @@ class Notes(msgspec.Struct):
 
     ``report`` is that of its exchange; the driver of that writes it, before the last byte goes out and at the end.
     ``degraded`` names a part that was out of order. ``guessed`` counts for budgets where nobody has said the tokens.
-    ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``, ``stream``, ``store``).
+    ``phases`` are seconds by name: ``body``, ``recognise``, ``sign_in``, ``first_byte``, ``stream``, ``store``, and
+    ``wait`` and ``retries`` of attempts that were for nothing.
     """
 
     report: Report = Report()

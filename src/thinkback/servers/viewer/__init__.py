@@ -1,1 +1,1 @@
-"""The viewer: sessions, conversations, and what went back of them, and why, as pages. It only looks."""
+"""The viewer: sessions, conversations, and which reasoning was sent back, and why, as pages. It changes nothing."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -27,6 +26,7 @@ from thinkback.observe.cost import Prices
 from thinkback.servers.viewer import looking_back, text
 from thinkback.servers.viewer.conversation import Entry, Weight, part_of, weights_of
 from thinkback.servers.viewer.door import form_of
+from thinkback.servers.viewer.indexing import Indexing, IndexState
 from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.live import MOST, Piece, Watch, place_of
 from thinkback.servers.viewer.numbers import DAYS, Figures
@@ -38,7 +38,6 @@ from thinkback.servers.viewer.timeline import Timeline, timeline_of
 from thinkback.servers.viewer.tree import LANE, WIDTH, differences, lanes_of
 from thinkback.servers.viewer.writing import Writing, change_of, unpacked
 from thinkback.session.history.revisions import branch_with
-from thinkback.session.history.search import BATCH
 from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 
@@ -49,14 +48,17 @@ _BRANCHES = 50
 """Branches on which a commit is looked for."""
 _MESSAGES = 60
 """Messages of a request that its page lays out."""
-_FILLING, _TYPING = 2.0, 0.2
-"""Seconds for the index of words: of a search, and of one that is not finished."""
+_PATIENCE, _TYPING = 1.0, 0.2
+"""Seconds that a search waits for the index of words, and one that is not finished."""
 _SAID, _SHOWN = 200, 2
-"""Places that are looked for in all sessions, and that stand with each."""
+"""Places that are looked for at once, and that stand with each session."""
 _LARGEST = 4_000_000
 """Bytes of a form."""
+_EDITABLE = 200_000
+"""Characters of a text that a form has to be edited."""
+_MOST_DAYS = 36_500
 _KINDS = {"reasoning": ("reasoning",), "said": ("user", "assistant"), "tools": ("tool_call", "tool_result")}
-_STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript"}
+_STATIC = {"viewer.css": "text/css", "viewer.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 NO_PAGE = NotFoundError("there is no such page", next_actions=("the list of sessions leads everywhere",))
 
@@ -68,6 +70,17 @@ class Found(NamedTuple):
     excerpt: Markup
 
 
+class Opened(NamedTuple):
+    """The block that a link leads to, by the beginning of its ``hash``: it is unfolded, with ``words`` marked."""
+
+    hash: str
+    words: Sequence[str]
+
+    def holds(self, commit: Commit) -> bool:
+        """Whether that is ``commit``."""
+        return self.hash != "" and commit.hash.startswith(self.hash)
+
+
 class Viewer(NamedTuple):
     """What the pages are made from."""
 
@@ -75,6 +88,7 @@ class Viewer(NamedTuple):
     listing: Listing
     lines: Lines
     figures: Figures
+    indexing: Indexing
     writing: Writing | None = None
     signs_out: bool = False
 
@@ -103,13 +117,17 @@ def application(
     writing: Writing | None = None,
     *,
     signs_out: bool = False,
+    called: Callable[[str], str] = str,
 ) -> Starlette:
     """The viewer of ``store``, which only looks without ``writing``. Who may ask is for whoever serves it
     (``door.Door``, ``sign_in.SignIn``) to check; streams end once ``is_over`` says that the server does. ``signs_out``:
     whoever looks is a guest. Pages have a form for leaving; they show neither how requests are sent from here nor what
-    this machine's files say of it, for which ``store`` has no rules but the packaged ones.
+    this machine's files say of it, for which ``store`` has no rules but the packaged ones. ``called``: how pages call a
+    session of a name.
     """
-    viewer = Viewer(store, Listing(store), Lines(store.log), Figures(store), writing, signs_out)
+    viewer = Viewer(
+        store, Listing(store, called=called), Lines(store.log), Figures(store), Indexing(store), writing, signs_out
+    )
 
     def shown(work: Callable[[Viewer, Request], Response]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
@@ -168,14 +186,34 @@ def sessions(viewer: Viewer, request: Request) -> Response:
     given = {name: request.query_params.get(name, "").strip() for name in ("q", *Wanted._fields[1:])}
     wanted = Wanted(*given.values())
     is_typed = bool(request.query_params.get("part"))
+    page_number = _number(request, "page", 1)
+    newest = viewer.listing.newest() if not any(given.values()) and page_number == 1 else None
+    if newest is not None:  # a large log: what it can be narrowed by is counted once something is looked for
+        listed, total = newest
+        return viewer.html(
+            "list.html" if is_typed else "sessions.html",
+            wanted=wanted,
+            listed=listed,
+            total=total,
+            facets={},
+            said={row.info.id: [] for row in listed.rows},
+            words=[],
+            index="whole",
+            link=_linked(**given),
+            to_hit="",
+        )
     every = viewer.listing.every()
     within = narrowed(every, wanted)
-    owners = tuple(one.info.id for one in within) if within is not every else None
-    partly, said = _said(viewer, wanted.text, owners, is_typed)
-    found = saying(within, wanted.text, said)
-    listed = viewer.listing.page(found, _number(request, "page", 1))
+    index: IndexState = "whole"
+    found, has_words = saying(within, wanted.text, ()), re.search(r"\w", wanted.text) is not None
+    if has_words:
+        index = viewer.indexing.bring_up_to_date(_TYPING if is_typed else _PATIENCE)
+        if len(found) < len(within):
+            found = saying(within, wanted.text, viewer.store.log.search.find_owners(wanted.text, prefix=True))
+    listed = viewer.listing.page(found, page_number)
     words = _words(wanted.text)
     ids = [row.info.id for row in listed.rows]
+    said = _said(viewer, wanted.text, ids) if has_words else {}
     return viewer.html(
         "list.html" if is_typed else "sessions.html",
         wanted=wanted,
@@ -184,9 +222,9 @@ def sessions(viewer: Viewer, request: Request) -> Response:
         facets={} if is_typed else viewer.listing.facets(found),
         said={id: [Found(hit, text.highlighted(hit.excerpt, words)) for hit in said.get(id, ())] for id in ids},
         words=words,
-        partly=partly,
+        index=index,
         link=_linked(**given),
-        most=_HITS,
+        to_hit=_linked(q=wanted.text)(),
     )
 
 
@@ -195,40 +233,46 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\s\"]+", text)[:8]
 
 
-def _said(
-    viewer: Viewer, asked: str, owners: tuple[str, ...] | None, is_typed: bool
-) -> tuple[bool, dict[str, list[Hit]]]:
-    """Whether the index lags behind, and the places of the words by session, the newest; while somebody types, in what
-    is in the index.
-    """
-    if not re.search(r"\w", asked):
-        return False, {}
-    partly = _fill(viewer, _TYPING if is_typed else _FILLING)
-    found: dict[str, list[Hit]] = {}
-    for hit in viewer.store.log.search.find(Query(asked, limit=_SAID, owners=owners, prefix=True)):
-        places = found.setdefault(hit.session, [])
-        if len(places) < _SHOWN:
-            places.append(hit)
-    return partly, found
+def _said(viewer: Viewer, asked: str, ids: Sequence[str]) -> dict[str, list[Hit]]:
+    """The newest places of the words in each of these sessions, some of each, however many another one has."""
+    found: dict[str, list[Hit]] = {id: [] for id in ids}
+    left, look = tuple(ids), viewer.store.log.search
+    while left:
+        hits = look.find(Query(asked, limit=_SAID, owners=left, prefix=True))
+        for id in left:
+            found[id] = [hit for hit in hits if hit.session == id][:_SHOWN]
+        left = tuple(id for id in left if len(found[id]) < _SHOWN) if len(hits) == _SAID else ()
+    return found
 
 
 def search(viewer: Viewer, request: Request) -> Response:
-    """What was said and thought, by words."""
+    """The places where words were said and thought, a page at a time."""
     wanted, kind = request.query_params.get("q", "").strip(), request.query_params.get("in", "")
+    before = _number(request, "before", 0)
     is_typed = bool(request.query_params.get("part"))
-    partly = bool(wanted) and _fill(viewer, _TYPING if is_typed else _FILLING)
-    look = viewer.store.log.search
-    hits = look.find(Query(wanted, _KINDS.get(kind, ()), limit=_HITS, prefix=True)) if wanted else []
+    index = viewer.indexing.bring_up_to_date(_TYPING if is_typed else _PATIENCE) if wanted else "whole"
+    asked = Query(wanted, _KINDS.get(kind, ()), limit=_HITS + 1, prefix=True, before=before or None)
+    hits = viewer.store.log.search.find(asked) if wanted else []
     where = viewer.listing.places({hit.session for hit in hits})
     words = _words(wanted)
-    found = [(hit, where.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits]
-    name = "hits.html" if is_typed else "search.html"
-    return viewer.html(name, wanted=wanted, kind=kind, kinds=tuple(_KINDS), found=found, partly=partly, most=_HITS)
+    found = [(hit, where.get(hit.session), text.highlighted(hit.excerpt, words)) for hit in hits[:_HITS]]
+    return viewer.html(
+        "hits.html" if is_typed else "search.html",
+        wanted=wanted,
+        kind=kind,
+        kinds=tuple(_KINDS),
+        found=found,
+        index=index,
+        before=before,
+        older=hits[_HITS - 1].arrival if len(hits) > _HITS else 0,
+        link=_linked(**{"q": wanted, "in": kind}),
+        to_hit=_linked(q=wanted)(),
+    )
 
 
 def numbers(viewer: Viewer, request: Request) -> Response:
     """What was used: by day, model, project and effort."""
-    days = _number(request, "days", 30)
+    days = min(_number(request, "days", 30), _MOST_DAYS)
     model, project = (request.query_params.get(name, "") for name in ("model", "project"))
     return viewer.html(
         "numbers.html",
@@ -240,18 +284,6 @@ def numbers(viewer: Viewer, request: Request) -> Response:
         project=project,
         link=_linked(days=str(days), model=model, project=project),
     )
-
-
-def _fill(viewer: Viewer, seconds: float) -> bool:
-    """Bring the index up to date, for some seconds at most; whether it is not."""
-    until = time.monotonic() + seconds
-    try:
-        while viewer.store.log.search.fill(BATCH):
-            if time.monotonic() > until:
-                return True
-    except ThinkbackError:  # a log that may only be read: what is in the index is found
-        return True
-    return False
 
 
 def conversation(viewer: Viewer, request: Request) -> Response:
@@ -268,6 +300,7 @@ def conversation(viewer: Viewer, request: Request) -> Response:
     shown = [shown_of(line.entries, at, prices) for at in here]
     starts = [each.first for each in pages]
     link = _linked(branch=branch if branch != info.branch else "")
+    query = link() if branch != info.branch else ""
     return viewer.html(
         "conversation.html",
         info=info,
@@ -279,10 +312,11 @@ def conversation(viewer: Viewer, request: Request) -> Response:
         starts=starts,
         number=number,
         link=link,
-        query=link() if branch != info.branch else "",
+        query=query,
         live=place_of(line) if number == len(pages) - 1 else "",
         tab="conversation",
-        asked=_asked(line),
+        asked=_asked(line, query),
+        opened=Opened(request.query_params.get("open", ""), _words(request.query_params.get("q", ""))),
         sent={commit.hash for commit in line.requests},
     )
 
@@ -397,7 +431,7 @@ def _looked_back(
         link=_linked(branch=other, only=only, **kept),
         plain=_linked(branch=other),
         tab="request" if hash else "next",
-        asked=_asked(line),
+        asked=_asked(line, _linked(branch=other)() if other else ""),
     )
 
 
@@ -473,12 +507,13 @@ def permalink(viewer: Viewer, request: Request) -> Response:
     """To the place of a commit in its conversation, on whichever branch it is."""
     info = viewer.session(request)
     commit, branch, line = _commit(viewer, info, request)
+    asked = request.query_params.get("q", "")
     if line is None:
-        return RedirectResponse(f"/session/{info.id}/block/{commit.hash}", 303)
+        return RedirectResponse(f"/session/{info.id}/block/{commit.hash}{_linked(q=asked)() if asked else ''}", 303)
     entry = line.entries[line.places[commit.hash]] if commit.hash in line.places else None
     at = entry.first.seq if entry is not None else commit.seq
-    query = urlencode({"at": at, **({"branch": branch} if branch != info.branch else {})})
-    return RedirectResponse(f"/session/{info.id}?{query}#b-{commit.hash[:12]}", 303)
+    link = _linked(branch=branch if branch != info.branch else "", q=asked)
+    return RedirectResponse(f"/session/{info.id}{link(at=at, open=commit.hash[:12])}#b-{commit.hash[:12]}", 303)
 
 
 def _commit(viewer: Viewer, info: SessionInfo, request: Request) -> tuple[Commit, str, Line | None]:
@@ -504,7 +539,15 @@ def block(viewer: Viewer, request: Request) -> Response:
     number = min(max(_number(request, "part", 0), 0), last)
     piece = part.text[number * room : (number + 1) * room]
     return viewer.html(
-        "block.html", info=info, row=viewer.listing.row(info), part=part, piece=piece, number=number, last=last
+        "block.html",
+        info=info,
+        row=viewer.listing.row(info),
+        part=part,
+        piece=piece,
+        number=number,
+        last=last,
+        words=_words(request.query_params.get("q", "")),
+        link=_linked(q=request.query_params.get("q", "")),
     )
 
 
@@ -542,7 +585,7 @@ def _curated(viewer: Viewer, writing: Writing, request: Request, given: dict[str
         part = None
         if commit is not None:
             part = part_of(commit, curate(line.commits if line is not None else [commit]))
-        return viewer.html("curate.html", part=part, **values)
+        return viewer.html("curate.html", part=part, most=_EDITABLE, **values)
     if "seal" not in given:
         outlook = writing.outlook(info, change_of(given.get("act", ""), target, given))
         seal, packed = writing.seal(info.id, outlook), outlook.change.packed
@@ -565,9 +608,9 @@ def markdown(viewer: Viewer, request: Request) -> Response:
     return Response(said.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
 
 
-def _asked(line: Line) -> str:
-    """The request that was sent last, as the way to what went back."""
-    return line.requests[-1].hash if line.requests else ""
+def _asked(line: Line, query: str = "") -> str:
+    """The request that was sent last, as the way to what went back; ``query`` names a branch that is not current."""
+    return f"{line.requests[-1].hash[:16]}{query}" if line.requests else ""
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -1,14 +1,13 @@
 """The lines that are looked at: commits of a branch as read last, gone on with by what was stored since.
 
-Promises: what others append is there at the next look, what they take out of the log after some seconds at the latest,
-but for whoever only follows; only a few lines are in memory. Must not: write.
+Promises: what others append is there at the next look, and what they take out of the log is not; only a few lines are
+in memory. Must not: write.
 """
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from threading import Lock
 
@@ -20,19 +19,17 @@ from thinkback.model.commits import Commit, Head, Request
 from thinkback.servers.viewer.conversation import Growing, speaks_of_others
 
 _MOST = 4
-_FRESH = 10.0
-"""Seconds for which commits that were read are taken as they are: words may be taken out of them meanwhile."""
 
 
 class Line:
     """A branch of a session as it was read: its ``commits`` up to ``head``, and what a page shows of them.
 
-    What was read stays as it is: ``grown`` makes another one.
+    What was read stays as it is: ``grown`` makes another one. ``epoch`` is that of the log before it was read.
     """
 
-    def __init__(self, commits: Sequence[Commit], at: float) -> None:
+    def __init__(self, commits: Sequence[Commit], epoch: int) -> None:
         self.commits: list[Commit] = []
-        self.at = at
+        self.epoch = epoch
         self._places: dict[str, int] | None = None
         self.requests: list[Commit] = []
         self._growing = Growing()
@@ -46,7 +43,7 @@ class Line:
     def grown(self, newer: Sequence[Commit]) -> Line:
         """The line with what was stored since. It takes over what this one is made with: grow each line once."""
         if any(speaks_of_others(commit) for commit in newer):
-            return Line([*self.commits, *newer], self.at)
+            return Line([*self.commits, *newer], self.epoch)
         made = copy(self)
         made.commits, made.requests = [*self.commits], [*self.requests]
         made._places = None if self._places is None else {**self._places}
@@ -91,9 +88,8 @@ class _Slot:
 class Lines:
     """The lines of ``log``; any thread may ask."""
 
-    def __init__(self, log: Store, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, log: Store) -> None:
         self._log = log
-        self._clock = clock
         self._lock = Lock()
         self._known: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
 
@@ -102,8 +98,8 @@ class Lines:
         with self._lock:
             self._known.clear()
 
-    def read(self, info: SessionInfo, branch: str, *, follows: bool = False) -> Line:
-        """The line of a branch as it is now; ``follows``: for whoever shows nothing of it but what is new.
+    def read(self, info: SessionInfo, branch: str) -> Line:
+        """The line of a branch as it is now.
 
         Raises ``NotFoundError`` for a branch that is not there, ``CorruptLogError`` for one that cannot be read.
         """
@@ -118,12 +114,12 @@ class Lines:
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
         with slot.lock:
-            known, now = slot.line, self._clock()
-            if known is not None and not follows and now - known.at >= _FRESH:
-                known = None
+            known, epoch = slot.line, self._log.epoch()
+            if known is not None and known.epoch != epoch:  # words may have been taken out of it
+                known = slot.line = None
             try:
                 read = self._newer(info, branch, known, found) if known is not None else None
-                slot.line = read = read or Line(self._log.read(info.id, branch=branch), now)
+                slot.line = read = read or Line(self._log.read(info.id, branch=branch), epoch)
             except msgspec.DecodeError as error:  # the log itself does not look into tombstones
                 raise CorruptLogError(
                     f"what is left of an erased commit cannot be read: {error}",

@@ -94,7 +94,6 @@ class Watch:
         self._store, self._lines, self._info, self._branch = store, lines, info, branch
         self._shown = shown
         self._state = ""
-        self._is_level = False  # whether the page had all there was at the last look
         self.place = place
 
     def look(self) -> list[Event]:
@@ -105,7 +104,7 @@ class Watch:
         except (NotFoundError, RecursionError):  # the page itself says what is wrong
             return [Event("stale", "")]
         except ThinkbackError:  # a log that does not answer may do so again
-            found, state, self._is_level = [], "failed", False
+            found, state = [], "failed"
         if state != self._state:
             self._state = state
             found.append(Event("state", state))
@@ -115,17 +114,15 @@ class Watch:
         branches = self._store.log.refs.list(self._info.id)
         head = next((each.head for each in branches if each.name == self._branch), None)
         if head is not None and _place(head) == self.place:
-            self._is_level = True
             return
-        line = self._lines.read(self._info, self._branch, follows=self._is_level)
+        line = self._lines.read(self._info, self._branch)
         pieces = since(line, self.place)
         if pieces is None:
             yield Event("stale", "")
             return
         for piece in pieces:
             yield Event("entry" if piece.is_new else "part", self._shown(line, piece))
-        # a page has all of it, or asks for all of it again
-        self.place, self._is_level = _place(line.head), True
+        self.place = _place(line.head)  # a page has all of it, or asks for all of it again
         yield Event("here", "", self.place)
 
     def _is_running(self) -> str:

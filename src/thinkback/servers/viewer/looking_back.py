@@ -12,7 +12,7 @@ from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Repair, Request
 from thinkback.rules import Rulebook
 from thinkback.servers.viewer.lines import Line
-from thinkback.servers.viewer.replay import Column, Row, Tally, messages_of, rows_of, tally
+from thinkback.servers.viewer.replay import Column, Row, SentItem, Tally, rows_of, sent_items, tally
 from thinkback.session import config, requests
 from thinkback.session.destination import Destination, after, destination_of
 from thinkback.session.masking import without_keys
@@ -139,9 +139,9 @@ def mendings(commits: Sequence[Commit], hash: str) -> list[Mending]:
     return found
 
 
-def sent_messages(column: Column, line: Line) -> tuple[list[Any], dict[str, Any]]:
+def sent_messages(column: Column, line: Line) -> tuple[list[SentItem], dict[str, Any]]:
     """The messages of a column and the rest of its body."""
-    return messages_of(column.plan, line.commits) if column.plan is not None else ([], {})
+    return sent_items(column.plan, line.commits) if column.plan is not None else ([], {})
 
 
 def destinations(store: SessionStore) -> list[str]:

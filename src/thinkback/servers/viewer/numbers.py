@@ -65,6 +65,11 @@ class Sums(NamedTuple):
         return min(self.reasoning / self.output, 1.0) if self.output else 0.0
 
     @property
+    def mean(self) -> float:
+        """Tokens of reasoning a response."""
+        return self.reasoning / self.responses if self.responses else 0.0
+
+    @property
     def hits(self) -> float:
         """The part of the input that was read from a cache."""
         return min(self.cached / self.input, 1.0) if self.input else 0.0
@@ -118,12 +123,14 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A page: of ``sessions``, ``read`` are in it so far. ``left`` names how many rows of a group are not listed.
+    """A page: of ``sessions``, ``read`` are in it so far. ``ended`` is how all turns
+    ended, unless one model is asked for. ``left`` names how many rows of a group are not listed.
 
     ``unread`` are sessions (ids) that cannot be read; ``is_stopped``: the log did not answer when it was read last.
     """
 
     total: Sums
+    ended: Row
     days: Sequence[Row]
     models: Sequence[Row]
     projects: Sequence[Row]
@@ -152,6 +159,7 @@ class Figures:
         self._is_stopped = False
         # where each session is from, by its id
         self.places: dict[str, Place] = {}
+        self._epoch = 0
         self._sessions = 0
 
     def report(self, days: int = 30, project: str = "", model: str = "", patience: float = PATIENCE) -> Report:
@@ -159,9 +167,11 @@ class Figures:
 
         Waits ``patience`` seconds at most for what changed; the rest is there at a later look.
         """
-        self._refresh(patience)
+        epoch = self._refresh(patience)
         since = day_of(now() - (days - 1) * 86_400_000_000) if days else ""
         with self._lock:
+            if self._epoch != epoch:  # titles and directories may have been erased since they were read
+                self.places = {}
             known, place_of, sessions = dict(self._known), self.places, self._sessions
             unread = sorted(self._unread - known.keys())
             tops = [top for day, top in self._tops.items() if day >= since]
@@ -177,8 +187,9 @@ class Figures:
         for name, rows in groups.items():
             rows.sort(key=lambda row: (-row.sums.output, row.name))
             left[name] = max(len(rows) - MOST, 0)
-        ended = [] if model else _ended(known, place_of, since, project)
+        ended = [] if model else [*_ended(known, place_of, since, project)]
         efforts = _rows(((effort, sums) for _, _, effort, _, sums in cells), ended)
+        outcome = Row("", Sums(), sum((row.states for row in efforts), Counter()))
         efforts.sort(key=lambda row: EFFORTS.index(row.name) if row.name in EFFORTS else len(EFFORTS))
         turns = [
             turn
@@ -188,12 +199,13 @@ class Figures:
         ]
         return Report(
             _total(sums for *_, sums in cells),
+            outcome,
             _in_time(_rows(((day[:length], sums) for day, *_, sums in cells), ()), since, by_month),
             groups["models"][:MOST],
             groups["projects"][:MOST],
             efforts,
-            heapq.nlargest(MOST, turns, key=lambda turn: turn.seconds),
-            heapq.nlargest(MOST, (turn for turn in turns if turn.usd), key=lambda turn: turn.usd or 0.0),
+            _largest(turns, lambda turn: turn.seconds),
+            _largest((turn for turn in turns if turn.usd), lambda turn: turn.usd or 0.0),
             left,
             len(known),
             sessions,
@@ -202,22 +214,30 @@ class Figures:
             self._is_stopped,
         )
 
-    def _refresh(self, patience: float) -> None:
-        """Read what changed, in one thread however many ask."""
+    def _refresh(self, patience: float) -> int:
+        """Read what changed, in one thread however many ask; returns the log's epoch of before."""
+        try:
+            epoch = self._store.log.epoch()
+        except ThinkbackError:  # as of when the titles are is not known then
+            self._is_stopped = True
+            return -1
         with self._lock:
             reading = self._reading
-            if (reading is None or not reading.is_alive()) and self._clock() - self._at >= FRESH:
+            is_due = self._clock() - self._at >= FRESH or epoch != self._epoch
+            if (reading is None or not reading.is_alive()) and is_due:
                 reading = self._reading = Thread(target=self._read, daemon=True)
                 reading.start()
         if reading is not None:
             reading.join(patience)
+        return epoch
 
     def _read(self) -> None:
         log = self._store.log
         try:
+            epoch = log.epoch()
             infos, where, prices = log.list_sessions(), places(log), readable_prices()
             with self._lock:
-                self.places, self._sessions = where, len(infos)
+                self.places, self._epoch, self._sessions = where, epoch, len(infos)
                 gone = self._known.keys() - {info.id for info in infos}
                 for id in gone:
                     self._forget(id)
@@ -260,6 +280,15 @@ class Figures:
                 top[:] = [turn for turn in top if turn.session != id]
 
 
+def _largest(turns: Iterable[TurnFigures], measure: Callable[[TurnFigures], float]) -> list[TurnFigures]:
+    """The turns that took most, one of each session: ten of one would say the same ten times."""
+    most: dict[str, TurnFigures] = {}
+    for turn in turns:
+        if turn.session not in most or measure(turn) > measure(most[turn.session]):
+            most[turn.session] = turn
+    return heapq.nlargest(MOST, most.values(), key=measure)
+
+
 def _keep(top: list[TurnFigures], turn: TurnFigures, measure: Callable[[TurnFigures], float]) -> None:
     if len(top) < MOST or measure(turn) > measure(top[-1]):
         top.append(turn)
@@ -295,7 +324,7 @@ def _rows(cells: Iterable[tuple[str, Sums]], ended: Iterable[tuple[str, str, int
     states: dict[str, Counter[str]] = {}
     for name, state, number in ended:
         states.setdefault(name, Counter())[state] += number
-    return [Row(name, used, states.get(name, Counter())) for name, used in sums.items()]
+    return [Row(name, sums.get(name, Sums()), states.get(name, Counter())) for name in dict.fromkeys((*sums, *states))]
 
 
 def _in_time(rows: Sequence[Row], since: str, by_month: bool) -> list[Row]:
@@ -317,72 +346,84 @@ def _total(sums: Iterable[Sums]) -> Sums:
 
 
 class _Asking(NamedTuple):
-    """What was asked for a response: the turn it is in, and the effort."""
+    """What was asked for a response: the turn it is in, the effort, and the model."""
 
     prompt: str
     effort: str
+    model: str = ""
+
+
+class _Turns:
+    """The turns of a session's lines: when each began and how it ended, by the hash of its question.
+
+    ``asked`` is what was asked for each response, ``last`` what was asked for last in each turn: a turn that failed may
+    have no response.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[str, _Asking] = {}
+        self.last: dict[str, _Asking] = {}
+        self.begun: dict[str, int] = {}
+        self.ended: dict[str, tuple[int, str]] = {}
+
+    def follow(self, line: Sequence[Commit]) -> None:
+        """Take in a line, from its beginning."""
+        prompt, efforts = "", dict[str, str]()
+        for commit in line:
+            value = commit.value
+            if commit.edit:
+                continue
+            if commit.kind == "user":
+                prompt = commit.hash
+                self.begun[prompt] = commit.time
+            elif isinstance(value, Request):
+                efforts[commit.response] = effort = value.settings.get(_KEY, "") or UNSET
+                self.last[prompt] = _Asking(prompt, effort, value.target.get("model", ""))
+            elif commit.kind == "response":
+                self.asked[commit.hash] = _Asking(prompt, efforts.pop(commit.response, UNSET))
+            elif isinstance(value, TurnEnded) and prompt:
+                self.ended[prompt] = (commit.time, value.state)
 
 
 def _figures(
     log: Store, info: SessionInfo, place: Place, prices: Prices | None
 ) -> tuple[list[tuple[_Key, Sums]], list[TurnFigures]]:
     """What each response of a session used, and its turns."""
-    lines = list(lines_of(log, info))
-    asked: dict[str, _Asking] = {}
-    begun: dict[str, int] = {}
-    ended: dict[str, tuple[int, str]] = {}
-    for line in lines:
-        _follow(line, asked, begun, ended)
+    known = _Turns()
+    for line in lines_of(log, info):
+        known.follow(line)
     used: list[tuple[_Key, Sums]] = []
-    turns: dict[str, list[tuple[StepUse, _Asking, Sums]]] = {}
+    failed = known.ended.keys() - {asking.prompt for asking in known.asked.values()}
+    parent = log.find_session(info.parent) if failed and info.parent else None
+    if parent is not None:  # a fork's past is not its own
+        failed -= {commit.hash for line in lines_of(log, parent) for commit in line}
+    turns: dict[str, list[tuple[StepUse, _Asking, Sums]]] = {prompt: [] for prompt in failed}
     for step in own_steps(log, info):
-        asking = asked.get(step.commit, _Asking("", UNSET))
+        asking = known.asked.get(step.commit, _Asking("", UNSET))
         sums = _sums(step, prices)
         # the same few words of a hundred thousand sessions are one each
         words = (day_of(step.time), step.model, asking.effort, program_of(step, place))
         used.append((_Key(*map(sys.intern, words)), sums))
         if asking.prompt:
             turns.setdefault(asking.prompt, []).append((step, asking, sums))
-    return used, [_turn(info.id, prompt, begun[prompt], found, ended.get(prompt)) for prompt, found in turns.items()]
+    return used, [_turn(info.id, prompt, known, found) for prompt, found in turns.items()]
 
 
-def _follow(
-    line: Sequence[Commit], asked: dict[str, _Asking], begun: dict[str, int], ended: dict[str, tuple[int, str]]
-) -> None:
-    """Which turn each response of a line is in, and the effort it was asked with; when turns began and ended."""
-    prompt, efforts = "", dict[str, str]()
-    for commit in line:
-        value = commit.value
-        if commit.edit:
-            continue
-        if commit.kind == "user":
-            prompt = commit.hash
-            begun[prompt] = commit.time
-        elif isinstance(value, Request):
-            efforts[commit.response] = value.settings.get(_KEY, "") or UNSET
-        elif commit.kind == "response":
-            asked[commit.hash] = _Asking(prompt, efforts.pop(commit.response, UNSET))
-        elif isinstance(value, TurnEnded) and prompt:
-            ended[prompt] = (commit.time, value.state)
-
-
-def _turn(
-    session: str,
-    prompt: str,
-    begun: int,
-    found: Sequence[tuple[StepUse, _Asking, Sums]],
-    ended: tuple[int, str] | None,
-) -> TurnFigures:
-    last, asking, _ = found[-1]
-    total = _total(sums for _, _, sums in found)
-    until = max(step.time for step, _, _ in found)
+def _turn(session: str, prompt: str, known: _Turns, found: Sequence[tuple[StepUse, _Asking, Sums]]) -> TurnFigures:
+    begun, asking = known.begun[prompt], known.last.get(prompt, _Asking(prompt, UNSET))
+    over, state = known.ended.get(prompt, (begun, "open"))
+    total, until, model = Sums(), over, asking.model
+    if found:
+        last, asking, _ = found[-1]
+        total, model = _total(sums for _, _, sums in found), last.model
+        until = max(step.time for step, _, _ in found)
     return TurnFigures(
         session,
         prompt,
         begun,
-        last.model,
+        model,
         asking.effort,
-        ended[1] if ended is not None else "open",
+        state,
         max(until - begun, 0) / 1_000_000,
         total.reasoning,
         total.usd if total.priced else None,

@@ -52,6 +52,7 @@ def _environment(writes: bool) -> Environment:
             "plain": text.plain,
             "pictures": text.pictures,
             "marked": text.highlighted,
+            "marked_in": lambda words, html: text.marked(html, words),
             "short": short,
             "iso": iso,
             "clock": readable,

@@ -16,6 +16,7 @@ from thinkback.model.commits import Commit, Message, surviving
 from thinkback.model.target import Decision, DecisionAction
 from thinkback.servers.viewer.conversation import Entry, Part
 from thinkback.turn.plan import Plan
+from thinkback.wire.registry import dialect
 
 Verdict: TypeAlias = Literal["sent", "held", "stand-in", "kept", "said", "absent", "later"]
 
@@ -73,6 +74,13 @@ class Tally(NamedTuple):
     stand_ins: int
 
 
+class SentItem(NamedTuple):
+    """A message or an item of a request: what people call it (``name``), and the object that is sent (``wire``)."""
+
+    name: str
+    wire: Any
+
+
 class Column(NamedTuple):
     """A request beside the log. ``is_next``: nobody sent it yet. ``failed`` says why there is no ``plan`` of it.
 
@@ -105,8 +113,10 @@ def tally(rows: Sequence[Row], at: int) -> Tally:
     return Tally(len(cells), counts["sent"] + counts["said"], held, counts["kept"], stand_ins)
 
 
-def messages_of(plan: Plan, commits: Sequence[Commit]) -> tuple[list[Any], dict[str, Any]]:
-    """The messages of a request as they are sent, and the rest of its body; opaque values as their length alone."""
+def sent_items(plan: Plan, commits: Sequence[Commit]) -> tuple[list[SentItem], dict[str, Any]]:
+    """The messages of a request as they are sent, named as its dialect does, and the rest of its body; opaque values as
+    their length alone.
+    """
     name = _array(plan)
     hidden = {
         carrier.value for commit in commits for carrier in _carriers(commit) if len(carrier.value) >= _SHORTEST_OPAQUE
@@ -114,7 +124,9 @@ def messages_of(plan: Plan, commits: Sequence[Commit]) -> tuple[list[Any], dict[
     body = canonical.decode(bytes(plan))
     _hide(body, hidden)
     messages = body.pop(name, [])
-    return (messages if isinstance(messages, list) else [messages]), body
+    named = dialect(plan.target.endpoint.dialect).item_name
+    items = messages if isinstance(messages, list) else [messages]
+    return [SentItem(named(item) if isinstance(item, dict) else "", item) for item in items], body
 
 
 def _array(plan: Plan) -> str:
@@ -205,10 +217,12 @@ def _undecided(part: Part, places: _Places, is_next: bool) -> Cell:
     """What has nothing that is decided about goes as it was said, unless a checkpoint stands for it."""
     if part.kind == "thought":
         return Cell("absent", "Nothing to decide", -1)
+    if part.commit.kind == "tools":  # a declaration; a name in it stands in calls as well
+        return Cell("said", "Declared beside the messages", -1)
     message = places.find(part)
     if message >= 0:
         return Cell("said", "Would go" if is_next else "Went", message)
-    if part.commit.kind in ("system", "tools"):
+    if part.commit.kind == "system":
         return Cell("said", "Beside the messages", -1)
     return Cell("absent", "Not among the messages in these words", -1)
 

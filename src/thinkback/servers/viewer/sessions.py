@@ -20,9 +20,11 @@ from thinkback.log.leases import is_due
 from thinkback.log.protocol import SessionInfo, Summary
 from thinkback.model.commits import TurnEnded
 from thinkback.session.observing import readable_prices, usd_of
-from thinkback.session.places import OWN, Place, day_of, places_of
+from thinkback.session.places import OWN, Place, day_of, places, places_of
 from thinkback.session.store import SessionStore
 from thinkback.session.usage import own_steps
+from thinkback.turn.spending import spending
+from thinkback.turn.usage import TokenUse
 
 PAGE = 50
 _FRESH = 3.0
@@ -38,19 +40,24 @@ _VALUES, _LONGEST_VALUE = 30, 100
 """Values of a facet, and characters of one."""
 _DAY = 86_400_000_000
 _REMEMBERED = 5_000
+_MANY = 5_000
+"""Sessions from which on the first page is read alone."""
 
 
 class SessionRow(NamedTuple):
-    """A session as listed. ``share`` is the part of its tokens that was reasoning, ``usd`` what it cost if known."""
+    """A session as listed, with its ``name`` as pages have it. ``reasoning`` are the tokens of it among ``tokens``,
+    ``usd`` is what it cost if known.
+    """
 
     info: SessionInfo
+    name: str
     title: str
     program: str
     project: str
     models: tuple[str, ...]
     turns: int
     tokens: int
-    share: float
+    reasoning: int
     usd: float | None
     state: str
 
@@ -92,24 +99,28 @@ class Known(NamedTuple):
 
 
 class _Cost(NamedTuple):
-    """What a session cost, if known; whether something of it cannot be read, where all of it was looked at."""
+    """What a session cost and used, if known; whether something of it cannot be read, where all of it was looked at."""
 
     usd: float | None = None
     is_damaged: bool = False
+    use: TokenUse | None = None
 
 
 class _Every(NamedTuple):
-    """All sessions as they were read at one moment: last used first, and by their ids."""
+    """All sessions as they were read at one moment: last used first, and by their ids; the log's ``epoch`` before."""
 
     sessions: Sequence[Known] = ()
     by_id: Mapping[str, Known] = {}
+    epoch: int = 0
 
 
 class Listing:
     """The sessions of ``store``; any thread may ask."""
 
-    def __init__(self, store: SessionStore, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
+    def __init__(
+        self, store: SessionStore, clock: Callable[[], float] = time.monotonic, called: Callable[[str], str] = str
+    ) -> None:
+        self._store, self._called = store, called
         self._clock = clock
         self._lock = Lock()
         self._due = -math.inf
@@ -126,6 +137,19 @@ class Listing:
     def every(self) -> Sequence[Known]:
         """All sessions, last used first."""
         return self._read().sessions
+
+    def newest(self) -> tuple[Listed, int] | None:
+        """The first page of all sessions, and how many there are, where there are so many that reading them all for it
+        would take long; ``None`` where they were read, or there are few.
+        """
+        log = self._store.log
+        if self._took is not None or (total := log.count_sessions()) < _MANY:
+            return None
+        infos = log.list_sessions(PAGE)
+        summaries, where = log.summaries([info.id for info in infos]), places(log, [info.id for info in infos])
+        room = [_MOST_COUNTED]
+        rows = [self._row(_known(info, summaries.get(info.id), where[info.id]), room) for info in infos]
+        return Listed(rows, total, 1, max(1, -(-total // PAGE))), total
 
     def page(self, found: Sequence[Known], number: int = 1) -> Listed:
         """A page of those that were found."""
@@ -157,9 +181,13 @@ class Listing:
         return {id: every[id].place for id in ids if id in every}
 
     def _read(self) -> _Every:
-        """All sessions. Where reading them takes long, what was read last is shown while they are read anew."""
+        """All sessions. Where reading them takes long, what was read last is shown while they are read anew; never what
+        was read before something was erased.
+        """
         with self._lock:
-            if self._clock() >= self._due:
+            if self._took is not None and self._store.log.epoch() != self._every.epoch:
+                self._refresh()
+            elif self._clock() >= self._due:
                 if self._took is None or self._took < _LONG:
                     self._refresh()
                 elif self.reading is None or not self.reading.is_alive():
@@ -170,12 +198,13 @@ class Listing:
             return self._every
 
     def _refresh(self) -> None:
-        began = time.monotonic()
+        began, epoch = time.monotonic(), self._store.log.epoch()
         summaries = self._store.log.summaries()
         infos = self._store.sessions()
         places = places_of(infos, summaries)
-        by_id = {info.id: _known(info, summaries.get(info.id), places[info.id]) for info in infos}
-        self._every = _Every([*by_id.values()], by_id)
+        named = ((info, places[info.id]._replace(session=self._called(info.name))) for info in infos)
+        by_id = {info.id: _known(info, summaries.get(info.id), place) for info, place in named}
+        self._every = _Every([*by_id.values()], by_id, epoch)
         self._took = time.monotonic() - began
         self._due = self._clock() + max(_FRESH, _REST * self._took)
 
@@ -183,17 +212,21 @@ class Listing:
         info, summary = known.info, known.summary
         tally, about = (summary.tally, summary.about) if summary is not None else (None, None)
         said = about.cost if about is not None else None
-        cost = _Cost(said / 1_000_000) if said is not None else self._cost(info, room)
+        cost = self._cost(info, room)
+        use = cost.use
+        tokens = tally.tokens if tally is not None else 0
+        name = self._called(info.name)
         return SessionRow(
             info,
-            known.place.title or info.name,
+            name,
+            known.place.title or name,
             known.program if known.program != OWN else "",
             known.project,
             known.models,
             tally.turns if tally is not None else 0,
-            tally.tokens if tally is not None else 0,
-            min(tally.reasoning / tally.tokens, 1.0) if tally is not None and tally.tokens else 0.0,
-            cost.usd,
+            tokens if use is None else (use.input or 0) + (use.output or 0),
+            (tally.reasoning if tally is not None else 0) if use is None else use.reasoning or 0,
+            said / 1_000_000 if said else cost.usd,
             "damaged" if cost.is_damaged else self._state(info),
         )
 
@@ -206,11 +239,9 @@ class Listing:
         if info.commits > room[0]:
             return _Cost()
         room[0] -= info.commits
-        prices = readable_prices()
-        if prices is None:
-            return _Cost()
         try:
-            cost = _Cost(usd_of(own_steps(self._store.log, info), prices))
+            steps = own_steps(self._store.log, info)
+            cost = _Cost(usd_of(steps, readable_prices()), use=spending(steps).use)
         except CorruptLogError:
             cost = _Cost(is_damaged=True)
         except ThinkbackError:  # its own page says what is wrong with it
@@ -242,7 +273,7 @@ class Listing:
 
 def _known(info: SessionInfo, summary: Summary | None, place: Place) -> Known:
     models = summary.tally.models if summary is not None else ()
-    words = " ".join((place.title, info.name, place.program, place.project, *models)).lower()
+    words = " ".join((place.title, info.name, place.session, place.program, place.project, *models)).lower()
     # Each name is one string in memory: going through all sessions need not look at the letters of each.
     program, project, models = intern(place.program), intern(place.project), tuple(map(intern, models))
     return Known(info, summary, place, program, project, models, info.updated // _DAY, words)

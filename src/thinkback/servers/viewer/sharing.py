@@ -80,7 +80,7 @@ def export(
     chosen = [each.info for each in choose(store.log, session, family) if each.fork is None]
     sharing, time = Sharing(with_reasoning, with_carriers, complete), now()
     left_out = [word for word in sharing.left_out if word != "carriers"]
-    binding = _Binding(store, sharing, Leaving(sharing, time), with_history)
+    binding = _Binding(store, sharing, Leaving(sharing, time), with_history or complete)
     meter = Meter(progress, sum(info.commits for info in chosen), "commits")
     style = (STATIC / "viewer.css").read_text("utf-8")
     written = pieces(

@@ -44,16 +44,18 @@ _WAY = re.compile(r"/(?![/\\])[!-~]*")
 
 
 class Guest(NamedTuple):
-    """Whose ``tenant`` may be looked at; by ``proof`` its key is known again, and cannot be used."""
+    """Whose ``tenant`` may be looked at, by which ``key``; by ``proof`` that is known again, and cannot be used."""
 
     tenant: str
     proof: bytes
+    key: str = ""
 
 
 class Keys(Protocol):
     """Knows keys. ``admit`` and ``again`` raise ``Refused``: with 503 where that cannot be found out at the moment.
 
-    ``too_many`` is told of a sign-in that was refused unseen, as too many of that address had failed.
+    ``too_many`` is told of a sign-in that was refused unseen, as too many of that address had failed; ``looked`` of the
+    first time that a guest looks at a session.
     """
 
     async def admit(self, secret: str, address: str) -> Guest: ...
@@ -62,12 +64,15 @@ class Keys(Protocol):
 
     def too_many(self, address: str) -> None: ...
 
+    def looked(self, guest: Guest, session: str) -> None: ...
+
 
 class _Visit:
     """What the cookie with the digest ``at`` stands for; times by the clock."""
 
     def __init__(self, at: bytes, guest: Guest, now: float) -> None:
         self.at, self.guest, self.since, self.used = at, guest, now, now
+        self.sessions: set[str] = set()
 
 
 class SignIn:
@@ -109,6 +114,7 @@ class SignIn:
             elif scope["path"].startswith("/static/"):
                 answer = static_file(scope["path"].removeprefix("/static/"))
             elif (visit := await self._visit(headers)) is not None:
+                self._note_look(visit, scope["path"])
                 app = await self._app(visit.guest.tenant)
                 await app(scope, receive, self._while_there(visit, sending))
                 return
@@ -119,6 +125,13 @@ class SignIn:
         except StoreError:  # its words are for who runs this
             answer = PlainTextResponse("the log does not answer at the moment", 503)
         await answer(scope, receive, sending)
+
+    def _note_look(self, visit: _Visit, path: str) -> None:
+        """Tell of a session that is looked at, once in a visit."""
+        parts = path.split("/")
+        if parts[1] == "session" and len(parts) > 2 and parts[2] not in visit.sessions:
+            visit.sessions.add(parts[2])
+            self._keys.looked(visit.guest, parts[2])
 
     async def _sign_in(self, request: Request, headers: Headers) -> Response:
         host = request.client.host if request.client is not None else ""

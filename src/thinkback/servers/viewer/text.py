@@ -168,6 +168,21 @@ def highlighted(text: str, words: Sequence[str]) -> Markup:
     return Markup("").join(marked)
 
 
+def marked(html: Markup, words: Sequence[str]) -> Markup:
+    """Markup of this module with ``words`` marked in its text, upper and lower case alike."""
+    if not words:
+        return html
+    # names of characters are one character each: nothing in them is a word
+    sought = re.compile(f"&[#\\w]+;|({'|'.join(re.escape(str(escape(word))) for word in words)})", re.IGNORECASE)
+    pieces = re.split(r"(<[^>]*>)", str(html))
+    pieces[::2] = [_sub_found(sought, piece) for piece in pieces[::2]]
+    return Markup("").join(map(Markup, pieces))
+
+
+def _sub_found(sought: re.Pattern[str], piece: str) -> str:
+    return sought.sub(lambda found: f"<mark>{found[1]}</mark>" if found[1] else found[0], piece)
+
+
 def _argument(value: Any) -> Markup:
     if isinstance(value, str):
         return Markup("<pre>{}</pre>").format(plain(value)) if "\n" in value else Markup("{}").format(plain(value))

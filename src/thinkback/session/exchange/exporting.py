@@ -182,8 +182,9 @@ def export(
     progress: Progress | None = None,
 ) -> Exported:
     """Write sessions in a format, that of the file's ending if none is named. ``history``: with what edits and
-    checkpoints replaced. ``time`` is now, microseconds UTC.
+    checkpoints replaced, which is in what is ``complete``, too. ``time`` is now, microseconds UTC.
     """
+    history = history or sharing.complete
     wanted = format or format_of(to)
     if wanted not in FORMATS:
         raise NotFoundError(f"there is no format {wanted!r}", next_actions=(f"formats are {', '.join(FORMATS)}",))
@@ -204,7 +205,7 @@ def export(
     else:
         pages = {"markdown": _markdown, "html": _page}[wanted]
         title = whole[0].info.name if len(whole) == 1 else "thinkback"
-        text = pages(title, _transcripts(log, whole, leaving, history, done, meter))
+        text = pages(title, _transcripts(log, whole, leaving, history, done, meter), done)
         write(to, (piece.encode("utf-8", "replace") for piece in text))
     meter.end()
     return done
@@ -238,22 +239,38 @@ def _transcripts(
         yield info, transcript(line, history)
 
 
-def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]]) -> Iterator[str]:
+def without_reasoning(blocks: int) -> str:
+    """Tell how much reasoning a file is without, and which option includes it; empty for none."""
+    if not blocks:
+        return ""
+    what = "1 block of reasoning is" if blocks == 1 else f"{blocks} blocks of reasoning are"
+    return (
+        f"{what} left out of this file: thinkback export --with-reasoning includes {'it' if blocks == 1 else 'them'}."
+    )
+
+
+def _markdown(
+    title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]], done: Exported
+) -> Iterator[str]:
     from thinkback.session.transcripts import markdown
 
+    before = 0
     for info, entries in told:
-        yield from markdown.opening(info, info.branch)
+        yield from markdown.opening(info, info.branch, without_reasoning(done.reasoning - before))
+        before = done.reasoning
         for said in entries:
             yield from markdown.entry(said)
 
 
-def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]]) -> Iterator[str]:
+def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]], done: Exported) -> Iterator[str]:
     from thinkback.session.transcripts import page
 
     start, end = page.ends(title)
     yield start
+    before = 0
     for info, entries in told:
-        yield from page.opening(info, info.branch)
+        yield from page.opening(info, info.branch, without_reasoning(done.reasoning - before))
+        before = done.reasoning
         for said in entries:
             yield from page.entry(said)
     yield end

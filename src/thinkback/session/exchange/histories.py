@@ -13,26 +13,43 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from thinkback.drive.clock import now
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError
-from thinkback.formats.history import Format, History, Left, Notes, key_of, placed
-from thinkback.formats.registry import MODULES, program
+from thinkback.formats.history import Entry, Format, History, Left, Notes, by_content, key_of, placed
+from thinkback.formats.registry import program
 from thinkback.log.agents import project_of
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Arrival, BranchInfo, Origin, SessionInfo, Store, Tail
+from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Arrival, BranchInfo, Origin, SessionInfo, Store
 from thinkback.log.seal import seal
 from thinkback.model import blocks
-from thinkback.model.commits import Commit, Compaction, Content, Draft, Erased, Head, Priority, Response, Step, Usage
+from thinkback.model.commits import (
+    Commit,
+    Compaction,
+    Content,
+    Draft,
+    Erased,
+    Head,
+    Message,
+    Payload,
+    Priority,
+    Response,
+    Step,
+    TurnEnded,
+    Usage,
+)
+from thinkback.model.commits import source_of as source_key
 from thinkback.model.rule import Endpoint
 from thinkback.rules.urls import host_matches, normalise_url, split_address
+from thinkback.session.exchange.arriving_lines import Lines, Tombs
 from thinkback.session.exchange.history_files import below, head_of, source_of
-from thinkback.session.exchange.importing import numbered, with_id
+from thinkback.session.exchange.imported_sightings import with_sightings
+from thinkback.session.exchange.importing import with_id
+from thinkback.session.exchange.program_detection import likely, seen
 from thinkback.session.history.erased_sources import FILE, Memory, recall
-from thinkback.session.ids import new_id
 from thinkback.session.usage import lines_of
 from thinkback.settings.registry import IMPORTED
 
@@ -43,6 +60,8 @@ MAX_BRANCHES = 500
 """Branches of a session that are taken in, the newest ones."""
 MOVED = "somebody else wrote to it: import it again"
 """Why a session was skipped that another program wrote to at the same time."""
+_LOOKED_AT = 20
+"""Files of a folder that are looked at for which program they are of."""
 _TEXT = 1_000
 _SPOKEN = frozenset({"user", "response", "branch_summary"})
 
@@ -127,6 +146,8 @@ class Histories:
         self.gaps: list[Gap] = []
         self.empty: set[Path] = set()
         """Files that held no session."""
+        self.foreign: set[Path] = set()
+        """Files of other programs."""
         self.unread: set[Path] = set()
         """Files that could not be read when that was tried last."""
 
@@ -160,14 +181,27 @@ class Histories:
             head = head_of(path)
         except OSError:
             return  # it is named among what was left out
-        if not head.strip() or self._format.is_own(head):
+        others = likely(path, head)
+        if not head.strip() or self._format.name in others or not (others or is_read):
             return
-        others = [name for name in MODULES if program(name).is_own(head)]
-        if not (others or is_read):
-            return
-        seems = f"it looks like {' or '.join(others)}: name that with --program" if others else "check the file"
+        if others:
+            action = f"it looks like {' or '.join(others)}: name that with --program"
+        else:
+            action = f"check the file: it is {seen(path, head)}"
         raise NotFoundError(
-            f"{path} is no history of {self._format.name}", details={"path": str(path)}, next_actions=(seems,)
+            f"{path} is no history of {self._format.name}", details={"path": str(path)}, next_actions=(action,)
+        )
+
+    def refuse_foreign(self, paths: Sequence[Path]) -> None:
+        """Raise ``NotFoundError`` for a folder that a person named and that has only files of other programs."""
+        if not (paths and self._wanted.directory and self.foreign.issuperset(paths)):
+            return
+        found = sorted({name for path in paths[:_LOOKED_AT] for name in likely(path, head_of(path))})
+        action = f"name the program with --program: {' or '.join(found)}" if found else "name another folder with --dir"
+        raise NotFoundError(
+            f"nothing was imported: no file in {self._wanted.directory} is a history of {self._format.name}",
+            details={"path": self._wanted.directory},
+            next_actions=(action,),
         )
 
     def _unreadable(self, error: OSError) -> None:
@@ -195,11 +229,15 @@ class Histories:
             return
         self.gaps += [Gap(str(path), left) for left in (*notes.left(), *read.left)]
         file = _clean(f"{FILE}{path.absolute()}")
-        if not read.sessions:
+        sessions = [history for history in read.sessions if _is_spoken(history)]
+        if len(sessions) < len(read.sessions):
+            what = "a session in which nobody says anything"
+            self.gaps.append(Gap(str(path), Left(what, len(read.sessions) - len(sessions))))
+        if not sessions:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
             self.empty.add(path)
         seen: set[str] = set()
-        for history in read.sessions if whole else filter(None, map(_settled, read.sessions)):
+        for history in sessions if whole else filter(None, map(_settled, sessions)):
             if history.id in seen:
                 self.gaps.append(Gap(str(path), Left("a session that is there twice", 1)))
             elif self._is_wanted(history):
@@ -218,6 +256,7 @@ class Histories:
     def _is_own(self, path: Path) -> bool:
         is_own = self._format.is_own(head_of(path))
         if not is_own:
+            self.foreign.add(path)
             self.gaps.append(Gap(str(path), Left(f"it is no history of {self._format.name}", 1)))
         return is_own
 
@@ -226,6 +265,25 @@ class Histories:
         last = max((entry.time for entry in history.entries), default=0)
         is_there = not project or project_of(directory) == project or f"{directory}/".startswith(f"{project}/")
         return is_there and (not self._wanted.since or last >= self._wanted.since)
+
+
+def _is_spoken(history: History) -> bool:
+    """Whether anybody says anything in it: a file that was read as another program's has the frame alone."""
+    return any(_says(draft.value) for entry in history.entries for draft in entry.drafts)
+
+
+def _says(value: Payload) -> bool:
+    match value:
+        case Message():
+            return value.text != "" or value.parts != ()
+        case Content():
+            return value.priority is not Priority.SKIP
+        case Response():
+            return value.error is not None
+        case Usage() | TurnEnded():
+            return False
+        case _:
+            return True
 
 
 def _settled(history: History) -> History | None:
@@ -255,7 +313,9 @@ class _Arriving:
     def __init__(self, log: Store, wanted: Wanted, history: History, memory: Memory, file: str) -> None:
         self._log = log
         self._wanted = wanted
+        self._has_ids = program(wanted.program).has_ids
         self._history = history
+        self._is_named = self._has_ids
         self._memory = memory
         self._file = file
         self._cut = 0
@@ -263,7 +323,8 @@ class _Arriving:
         self._sealed: dict[str, _Sealed] = {}
         self._own: set[str] = set()
         self._known: dict[str, Commit] = {}
-        self._erased: dict[tuple[str, str, str, int, int], Commit] = {}
+        self._imported: list[Payload] = []
+        self._tombs = Tombs((), ())
 
     def store(self) -> Took:
         """Store what is not there yet."""
@@ -273,20 +334,19 @@ class _Arriving:
         if known is None and self._memory.holds(self._source()):
             return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         created = history.created or (known.created if known is not None else now())
-        if known is not None:
-            self._known = {commit.hash: commit for line in lines_of(self._log, known) for commit in line}
-            self._erased = {_made_of(each): each for each in self._known.values() if isinstance(each.value, Erased)}
+        here = [*lines_of(self._log, known)] if known is not None else []
+        self._recognise(here, created)
         vouched, stored = self._wanted.vouched, self._origin()
         if stored is not None and vouched is not None and not stored.endpoint:
             why = "it is here without --same-account: import it into another log (--db)"
             return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=why)
         # What was said of it when it was first stored goes on.
         self._seal(created, vouched if stored is None else stored if stored.endpoint else None, counts=self._counts())
-        tails, branch = self._tails(known)
+        lines = self._merged(known, here)
         info = known
-        if (tails or known is None) and not dry:
+        if (lines.tails or known is None) and not dry:
             try:
-                info = self._log.arrive(self._arrival(known, created, tails, branch))
+                info = self._log.arrive(with_sightings(self._log, self._arrival(known, created, lines)))
             except IdTakenError:
                 return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
             except HeadMovedError:
@@ -296,12 +356,31 @@ class _Arriving:
             took,
             name=info.name if info is not None else took.name,
             made=known is None,
-            commits=sum(len(tail.commits) for tail in tails),
+            commits=sum(len(tail.commits) for tail in lines.tails),
             branches=len(self._leaves()),
             cut=self._cut,
             messages=sum(len({*map(_message, each.commits)} - {""}) for each in self._sealed.values()),
             erased=sum(isinstance(commit.value, Erased) for commit in commits),
         )
+
+    def _recognise(self, here: Sequence[Sequence[Commit]], created: int) -> None:
+        """Remember what is here: all commits, what readers of histories made of them, and what was erased."""
+        self._known = {commit.hash: commit for line in here for commit in line}
+        asked = {commit.response for commit in self._known.values() if commit.kind == "request"}
+        own = [each for each in self._known.values() if each.response and each.response not in asked]
+        self._imported = [each.value for each in own]
+        keys = {draft.response for entry in self._history.entries for draft in entry.drafts if draft.response}
+        if not self._has_ids and keys.isdisjoint(each.response for each in own):
+            self._history = by_content(self._history, self._wanted.program)
+        # What an earlier version stored has no ids of messages, and goes on without.
+        spoken = [commit.value for commit in self._known.values() if commit.kind in ("user", "content", "compaction")]
+        self._is_named = self._has_ids and (not spoken or any(map(source_key, spoken)))
+        arriving = (
+            (placed(draft, self._wanted.program, source=self._key(entry)), entry.time or created)
+            for entry in self._history.entries
+            for draft in entry.drafts
+        )
+        self._tombs = Tombs(self._known.values(), arriving, has_ids=self._has_ids)
 
     def _name(self) -> str:
         """A name of our letters: what a source calls itself is in it only as far as it is made of them."""
@@ -312,10 +391,11 @@ class _Arriving:
         """The session as its program calls it."""
         return _clean(f"{self._wanted.program}:{self._history.id}")
 
-    def _arrival(self, known: SessionInfo | None, created: int, tails: Sequence[Tail], branch: str) -> Arrival:
+    def _arrival(self, known: SessionInfo | None, created: int, lines: Lines) -> Arrival:
         """What is stored, all of it at once; of a session that is there what is new."""
+        changes: dict[str, Any] = {"moves": lines.moves, "absorbed": lines.absorbed}
         if known is not None:
-            return Arrival(self._id, known.name, created, tails, branch)
+            return Arrival(self._id, known.name, created, lines.tails, lines.opened, **changes)
         history = self._history
         parent = with_id(self._log, key_of("session", self._wanted.program, history.parent)) if history.parent else None
         task = " ".join(_clean(history.purpose).split())[:80]
@@ -325,39 +405,42 @@ class _Arriving:
             self._wanted.program, project_of(directory), directory, (self._source(), self._file), history.cost
         )
         settings = {IMPORTED: "true"}
-        return Arrival(self._id, self._name(), created, tails, branch, True, origin, settings, about)
+        return Arrival(
+            self._id, self._name(), created, lines.tails, lines.opened, True, origin, settings, about, **changes
+        )
+
+    def _key(self, entry: Entry) -> str:
+        """A digest of the id that the source has for an entry."""
+        return key_of(self._wanted.program, self._history.id, entry.id) if self._is_named else ""
 
     def _origin(self) -> blocks.Origin | None:
         """The origin that the responses of this source have here, if any is here."""
-        ids = {draft.response for entry in self._history.entries for draft in entry.drafts if draft.kind == "response"}
-        here = (commit.value for commit in self._known.values() if commit.response in ids)
-        origins = [value.origin for value in here if isinstance(value, Response)]
+        origins = [value.origin for value in self._imported if isinstance(value, Response)]
         # One that nobody could vouch for says nothing of the others.
         return next((origin for origin in origins if origin.endpoint), origins[0] if origins else None)
 
     def _counts(self) -> bool:
         """Whether its usage names the program: where it was stored by an earlier version, it does not."""
-        ids = {draft.response for entry in self._history.entries for draft in entry.drafts if draft.kind == "response"}
-        here = (commit.value for commit in self._known.values() if commit.response in ids)
-        return next((value.program != "" for value in here if isinstance(value, Usage)), True)
+        return next((value.program != "" for value in self._imported if isinstance(value, Usage)), True)
 
     def _seal(self, created: int, vouched: blocks.Origin | None, *, counts: bool) -> None:
         """Give each entry its commits on top of those before it."""
         sealed = self._sealed
         for entry in self._history.entries:
-            above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
-            drafts = [placed(draft, self._wanted.program, vouched, counts=counts) for draft in entry.drafts]
+            above, source = sealed.get(entry.parent, _Sealed("", [], Head(), "")), self._key(entry)
+            drafts = [
+                placed(each, self._wanted.program, vouched, counts=counts, source=source) for each in entry.drafts
+            ]
             drafts = [_within(_compacted(draft, above, sealed), above) for draft in drafts]
-            commits = list(map(self._left, seal(Step("", tuple(drafts), entry.time or created), above.head)))
-            head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
+            time, head = entry.time or created, above.head
+            commits: list[Commit] = []
+            for draft in drafts:
+                (made,) = seal(Step("", (draft,), time), head)
+                commits.append(self._tombs.in_place(made))
+                head = Head(commits[-1].hash, commits[-1].seq)
             root = above.root or next((commit.hash for commit in commits if commit.kind in _SPOKEN), "")
             sealed[entry.id] = _Sealed(entry.parent, commits, head, root, _is_open(commits, above))
             self._own.update(commit.hash for commit in commits)
-
-    def _left(self, commit: Commit) -> Commit:
-        """The commit as it may be stored: without its words, where they were erased here when it stood elsewhere."""
-        erased = self._erased.get(_made_of(commit))
-        return commit if erased is None else msgspec.structs.replace(commit, value=erased.value, payload=erased.payload)
 
     def _leaves(self) -> list[str]:
         """The entries that nothing follows, the one where the source stands first."""
@@ -366,95 +449,34 @@ class _Arriving:
         self._cut = max(len(found) - MAX_BRANCHES, 0)
         return sorted(found, key=lambda id: id != self._history.tip)[:MAX_BRANCHES]
 
-    def _tails(self, info: SessionInfo | None) -> tuple[list[Tail], str]:
-        """What is not there, line by line, and the branch to open the session on; empty to leave that as it is."""
+    def _merged(self, info: SessionInfo | None, here: Sequence[Sequence[Commit]]) -> Lines:
+        """The branches as they are with what the source has more."""
         branches = self._log.refs.list(info.id) if info is not None else [BranchInfo(MAIN, Head(), 0)]
-        names = {branch.name for branch in branches}
-        there = {branch.name: branch.head for branch in branches if info is None or not self._is_leased(info, branch)}
-        opened = stands = info.branch if info is not None else MAIN
-        tails: list[Tail] = []
+        leased = {branch.name for branch in branches if info is not None and self._is_leased(info, branch)}
+        lines = Lines(info.branch if info is not None else MAIN, leased, has_ids=self._has_ids)
+        heads = {branch.head.hash for branch in branches}
+        held = {c.hash: line[: at + 1] for line in here for at, c in enumerate(line) if c.hash in heads}
+        for branch in branches:
+            lines.add(branch.name, held.get(branch.head.hash, ()))
         for leaf in self._leaves():
-            missing = self._missing(leaf)
-            if not missing:
-                continue
-            base = Head(missing[0].parents[0], missing[0].seq - 1) if missing[0].parents else Head()
-            # Somebody who went on here stays where they are.
-            is_free = (head := there.get(stands, base)) == Head() or head.hash in self._own
-            name, outgrown = self._branch_at(there, stands, base, missing)
-            name = name or next(new for new in numbered(MAIN) if new not in names)
-            names.add(name)
-            there[name] = Head(missing[-1].hash, missing[-1].seq)
-            tails.append(Tail(new_id(), missing, base, name, outgrown))
-            if leaf == self._history.tip and (is_free or name == stands):
-                stands = name
-        return tails, stands if stands != opened else ""
+            path = self._path(leaf)
+            if path and path[-1].hash not in self._known:
+                lines.merge(path, is_tip=leaf == self._history.tip)
+        lines.settle(self._own)
+        return lines
 
-    def _missing(self, leaf: str) -> list[Commit]:
-        """What is not there of the line that ends with ``leaf``; from here on it counts as there."""
+    def _path(self, leaf: str) -> list[Commit]:
+        """The commits of the line that ends with an entry."""
         found: list[list[Commit]] = []
         at: str = leaf
         while at in self._sealed:
-            entry = self._sealed[at]
-            if entry.commits and entry.head.hash in self._known:
-                break
-            found.append(entry.commits)
-            at = entry.parent
-        missing = [commit for commits in reversed(found) for commit in commits]
-        self._known.update((commit.hash, commit) for commit in missing)
-        return missing
-
-    def _branch_at(
-        self, there: Mapping[str, Head], stands: str, base: Head, missing: Sequence[Commit]
-    ) -> tuple[str, Head | None]:
-        """The branch that goes on at ``base``, where one does, and what of it goes."""
-        order = sorted(there, key=lambda name: name != stands)
-        for name in order:
-            if there[name] == base:
-                return name, None
-        for name in order:
-            if self._is_outgrown(there[name], base, missing):
-                return name, there[name]
-        return "", None
-
-    def _is_outgrown(self, head: Head, base: Head, missing: Sequence[Commit]) -> bool:
-        """Whether all that a branch has behind ``base`` is in ``missing`` too: responses that are whole now, or that a
-        later version reads better.
-        """
-        if head.seq <= base.seq:
-            return False
-        whole, answered = {commit.response for commit in missing}, {*map(_answered, missing)}
-        same = {*map(_said, missing)}
-        at: str = head.hash
-        while at != base.hash:
-            commit = self._known.get(at)
-            if commit is None or not (_has_grown(commit, whole, answered) or _said(commit) in same):
-                return False
-            at = commit.parents[0] if commit.parents else ""
-        return True
+            found.append(self._sealed[at].commits)
+            at = self._sealed[at].parent
+        return [commit for commits in reversed(found) for commit in commits]
 
     def _is_leased(self, info: SessionInfo, branch: BranchInfo) -> bool:
         lease = self._log.leases.find(info.id, branch.name, now())
         return lease is not None and not is_due(lease.deadline, lease.now)
-
-
-def _made_of(commit: Commit) -> tuple[str, str, str, int, int]:
-    """What makes a commit, wherever it stands."""
-    return commit.kind, commit.digest, commit.response, commit.index, commit.time
-
-
-def _said(commit: Commit) -> tuple[str, str]:
-    """What a commit says, whatever a version of this program makes of it."""
-    return commit.kind, commit.value.text if isinstance(commit.value, Content) else commit.digest
-
-
-def _answered(commit: Commit) -> str:
-    return commit.value.id if isinstance(commit.value, blocks.ToolResult) else ""
-
-
-def _has_grown(commit: Commit, whole: set[str], answered: set[str]) -> bool:
-    if commit.kind == "tool_result":
-        return _answered(commit) in answered
-    return commit.kind == "turn_ended" or (bool(commit.response) and commit.response in whole)
 
 
 def _message(commit: Commit) -> str:
@@ -521,4 +543,8 @@ def run(log: Store, wanted: Wanted, tell: Callable[[Took], None] = lambda _: Non
             tell(took)
         if is_named and path in histories.empty:
             histories.refuse_others(path, is_read=True)
+        if is_named and path in histories.unread:
+            why = next(gap.left.what for gap in histories.gaps if gap.file == str(path))
+            raise NotFoundError(f"{path}: {why}", details={"path": str(path)}, next_actions=("check the file",))
+    histories.refuse_foreign(paths)
     return done, histories.gaps

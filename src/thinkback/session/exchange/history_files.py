@@ -27,11 +27,16 @@ MAX_LINE = 64 * 1024 * 1024
 """Bytes of a line that is read."""
 MAX_MEMBER = 4 * 1024 * 1024 * 1024
 """Bytes of a file in an archive that are read."""
+MAX_RATIO = 100
+"""How many times its packed size a compressed file may have, where it is larger than ``ANY_RATIO``."""
+ANY_RATIO = 64 * 1024 * 1024
 _HEAD = 256 * 1024
 _PIECE = 1024 * 1024
+_GZIP = b"\x1f\x8b"
 _CONVERSATIONS = re.compile(r"(^|/)conversations[^/]*\.json$")
 _WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 """Encodings that the beginning of a file tells."""
+_NO_ARCHIVE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error)
 
 
 def below(folder: Path, format: Format, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
@@ -45,12 +50,32 @@ def below(folder: Path, format: Format, unreadable: Callable[[OSError], None]) -
 
 
 def head_of(path: Path) -> bytes:
-    """How a file begins. Raises ``OSError``."""
+    """The beginning of a file; of an archive that of the first conversations in it. Raises ``OSError``."""
     with _opened(path) as file:
         try:
-            return file.read(_HEAD)
+            head = file.read(_HEAD)
         except (EOFError, zlib.error) as error:
             raise gzip.BadGzipFile(str(error)) from error
+    return _head_in(path) or head if head.startswith(b"PK\x03\x04") else head
+
+
+def _head_in(path: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            named = next(each for each in archive.infolist() if _CONVERSATIONS.search(each.filename))
+            with archive.open(named) as file:
+                return file.read(_HEAD)
+    except (*_NO_ARCHIVE, StopIteration):
+        return b""
+
+
+def members_of_archive(path: Path) -> list[str]:
+    """The names of the files in an archive; none of a damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except _NO_ARCHIVE:
+        return []
 
 
 def source_of(path: Path, format: Format, notes: Notes) -> Source:
@@ -120,13 +145,23 @@ def _members(path: Path, notes: Notes) -> Iterator[bytes]:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if _CONVERSATIONS.search(member.filename):
+                    _refuse_bomb(member)
                     with archive.open(member) as file:
                         yield from _up_to(file, MAX_MEMBER)
                     yield b"\n"
                 elif member.filename.endswith(".json"):
                     notes.add(f"{member.filename.rpartition('/')[2]} in the archive")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except _NO_ARCHIVE as error:
         raise OSError(0, f"it is no archive that can be read: {error}") from error
+
+
+def _refuse_bomb(member: zipfile.ZipInfo) -> None:
+    """Raise ``OSError`` for a file that unpacks to more than conversations do; no more than that is read of any."""
+    most = max(ANY_RATIO, MAX_RATIO * member.compress_size)
+    if member.file_size > min(most, MAX_MEMBER):
+        name, size = member.filename.rpartition("/")[2], member.file_size // 2**20
+        limit = f"at most {MAX_MEMBER // 2**30} GB, and {MAX_RATIO} times its packed size"
+        raise OSError(0, f"{name} in the archive would be {size:,} MB; the limit is {limit}")
 
 
 def _up_to(file: IO[bytes], most: int) -> Iterator[bytes]:
@@ -137,8 +172,15 @@ def _up_to(file: IO[bytes], most: int) -> Iterator[bytes]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as packed:
+        is_packed = packed.read(2) == _GZIP
+    most = min(max(ANY_RATIO, MAX_RATIO * os.stat(path).st_size), MAX_MEMBER)
     with _opened(path) as file:
         while line := file.readline(MAX_LINE):
+            most -= len(line) if is_packed else 0
+            if most < 0:
+                limit = f"at most {MAX_MEMBER // 2**30} GB, and {MAX_RATIO} times its packed size"
+                raise OSError(0, f"it unpacks to more than conversations do; the limit is {limit}")
             yield line
 
 
@@ -147,7 +189,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     """A file as UTF-8, without a mark at its beginning, and as it was before it was compressed."""
     with ExitStack() as stack:
         file: Any = stack.enter_context(open(path, "rb"))
-        if file.peek(2).startswith(b"\x1f\x8b"):
+        if file.peek(2).startswith(_GZIP):
             file = stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
         try:
             begins = file.peek(4)

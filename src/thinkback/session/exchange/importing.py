@@ -23,9 +23,11 @@ from thinkback.log.leases import is_due
 from thinkback.log.lines import holds
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
-from thinkback.model.commits import Commit, Head
+from thinkback.model import canonical
+from thinkback.model.commits import LEFT_OUT, NOT_RECORDED, Commit, Erased, Head, Payload, surviving
 from thinkback.session.ids import new_id
 from thinkback.session.profiles.files import SETTING, listed
+from thinkback.session.usage import lines_of
 from thinkback.settings import Layers
 from thinkback.settings.profiles import names_in
 from thinkback.settings.registry import DEFAULT, IMPORTED
@@ -41,7 +43,7 @@ class ImportedSession(msgspec.Struct, frozen=True):
 
     ``elsewhere`` are branches that stand at another commit here: they went on, or another way. ``left_out`` are
     settings of the file that mean nothing here: keys or values that this version does not know, profiles that are not
-    here.
+    here. ``restored`` commits were there without what an export had left out, and have it now.
     """
 
     id: str
@@ -50,6 +52,7 @@ class ImportedSession(msgspec.Struct, frozen=True):
     made: bool
     elsewhere: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    restored: int = 0
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -120,7 +123,10 @@ class _Arriving:
         self._info = info
         self._header = header
         self._made = made
-        self._left_out = left_out
+        self._unknown = left_out
+        self._left_out = LeftOut(() if made else lines_of(log, info))
+        self._fuller: list[Commit] = []
+        self._fuller_size = self._restored = 0
         self._heads = {tip.name: Head(tip.head, tip.seq) for tip in header.branches}
         self._added = 0
         self._batch: list[Commit] = []
@@ -131,6 +137,11 @@ class _Arriving:
     def take(self, line: Line) -> None:
         """The next commit."""
         commit = line.commit
+        if fuller := self._left_out.fuller(commit):
+            self._fuller.append(fuller)
+            self._fuller_size += len(fuller.payload)
+            if len(self._fuller) >= BATCH or self._fuller_size >= BATCH_BYTES:
+                self._restore()
         if line.branch:
             self._flush()
             self._begin(line)
@@ -142,12 +153,21 @@ class _Arriving:
     def end(self) -> ImportedSession:
         """All commits are there: let the branches point where they do in the file."""
         self._flush()
+        self._restore()
         elsewhere = tuple(name for name in self._heads if not self._point(name))
         if self._made:
             self._log.refs.switch(self._info.id, self._header.branch)
             if MAIN not in self._heads:
                 self._log.refs.delete(self._info.id, MAIN, self._branches()[MAIN])
-        return ImportedSession(self._info.id, self._info.name, self._added, self._made, elsewhere, self._left_out)
+        counts = self._added, self._made, elsewhere, self._unknown, self._restored
+        return ImportedSession(self._info.id, self._info.name, *counts)
+
+    def _restore(self) -> None:
+        """Put back what an earlier export was without."""
+        fuller, self._fuller, self._fuller_size = self._fuller, [], 0
+        if fuller:
+            self._log.care.restore(self._info.id, fuller)
+            self._restored += len(fuller)
 
     def _begin(self, line: Line) -> None:
         commit = line.commit
@@ -216,6 +236,48 @@ class _Arriving:
             return self._log.find_commit(hash, self._info.id)[1]
         except NotFoundError:
             return None
+
+
+class LeftOut:
+    """The commits of a session that came by exports which left something out of them. Of a response of which something
+    was erased here nothing comes back.
+    """
+
+    def __init__(self, lines: Iterable[Iterable[Commit]]) -> None:
+        self._parts: dict[str, tuple[Erased, str]] = {}
+        torn: set[str] = set()
+        for stone, commit in ((each.value, each) for line in lines for each in line if isinstance(each.value, Erased)):
+            if stone.reason == LEFT_OUT:
+                self._parts[commit.hash] = stone, commit.response
+            elif stone.reason != NOT_RECORDED and commit.response:
+                torn.add(commit.response)
+        self._parts = {hash: part for hash, part in self._parts.items() if part[1] not in torn}
+
+    def fuller(self, commit: Commit) -> Commit | None:
+        """The commit with all that it has here and in the file; ``None`` where that is no more than is here."""
+        part = self._parts.get(commit.hash)
+        if part is None:
+            return None
+        stone, given = part[0], commit.value
+        if isinstance(given, Erased):
+            left, more = surviving(stone), surviving(given)
+            joined = more if isinstance(left, Erased) else left if isinstance(more, Erased) else _filled(left, more)
+            if given.reason != LEFT_OUT or joined == left or isinstance(joined, Erased):
+                return None
+            given = msgspec.structs.replace(stone, remainder=canonical.encode(joined).decode())
+            commit = msgspec.structs.replace(commit, value=given, payload=canonical.encode(given))
+            self._parts[commit.hash] = given, part[1]
+        else:
+            del self._parts[commit.hash]
+        return commit
+
+
+def _filled(value: Payload, other: Payload) -> Payload:
+    """A payload with the members of another part of it in place of those that are empty."""
+    if type(value) is not type(other):
+        return value
+    empty = {name: getattr(other, name) for name in value.__struct_fields__ if not getattr(value, name)}
+    return msgspec.structs.replace(value, **empty)
 
 
 def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:

@@ -6,6 +6,7 @@ reasoning is bound to what stands before it, none is made while a turn is under 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Set
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from thinkback.session.history.summarising import Written
 
 _STRATEGIES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
+
+
+LEAST_SAVED = 0.05
+"""A checkpoint that saves a smaller part of the next request is refused: what it leaves out is worth more."""
 
 
 class CompactionOptions(TypedDict, total=False):
@@ -121,7 +126,7 @@ class Compactor:
             from thinkback.session.history.summarising import Summarising
 
             written = Summarising(self._conversation, asked, self.outline()).run()
-        made = self.store(self.planned(asked, written))
+        made = self.make(asked, written)
         meter.add()
         return made
 
@@ -166,14 +171,21 @@ class Compactor:
         if plan.after.effective >= plan.before.effective and written is not None and written.text:
             note = f"the summary by {written.model} is no shorter than what it stands for"
             plan = self._planned(base, outline, asked, written._replace(text="", note=note))
-        if plan.after.effective >= plan.before.effective:
+        if plan.after.effective > plan.before.effective * (1 - LEAST_SAVED):
             raise CompactionRefused(
-                f"the next request would not be smaller: {plan.before.effective:,} tokens before, "
+                f"the next request would hardly be smaller: {plan.before.effective:,} tokens before, "
                 f"{plan.after.effective:,} after",
                 details={"before": plan.before.effective, "after": plan.after.effective},
                 next_actions=("keep fewer turns", "or go on: there is nothing to gain yet"),
             )
         return plan
+
+    def make(self, asked: CheckpointRequest, written: Written | None) -> Commit:
+        """Make the checkpoint that somebody asked for; warns where the log had to do in place of a model."""
+        made = self.store(self.planned(asked, written))
+        if written is not None and isinstance(made.value, Compaction) and made.value.strategy != "model":
+            warnings.warn(f"the summary is from the log alone: {made.value.note}", stacklevel=3)
+        return made
 
     def store(self, plan: CompactionPlan) -> Commit:
         """Make the checkpoint of ``plan``, if no hook refuses."""

@@ -38,14 +38,14 @@ def recall(log: Store) -> Memory:
     found = log.find_session(NAME)
     if found is None or found.id != NAME:
         return Memory()
-    key, *hashes = log.summaries()[found.id].about.sources or ("",)
+    key, *hashes = log.summaries([found.id])[found.id].about.sources or ("",)
     return Memory(key, tuple(hashes))
 
 
 def sources_of(log: Store, sessions: Iterable[SessionInfo]) -> list[str]:
     """Of which sources sessions were made that were imported."""
     ids = [info.id for info in sessions if IMPORTED in info.settings]
-    summaries = log.summaries() if ids else {}
+    summaries = log.summaries(ids) if ids else {}
     sources = [source for id in ids if id in summaries for source in summaries[id].about.sources]
     return [source for source in sources if not source.startswith(FILE)]
 

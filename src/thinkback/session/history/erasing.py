@@ -1,7 +1,7 @@
 """``store.care``: forgetting sessions, people, times and words; each can be asked first what it would take.
 
 Promises: what is erased is gone wherever the family holds it, on a branch or not, and the chain of hashes verifies as
-before. A session that is open goes on with what it has read: open it again.
+before. Whoever has read it before, in whatever process, reads it again before anything of it is sent or shown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 from thinkback.drive.clock import now
 from thinkback.drive.hooks import Hooks
 from thinkback.drive.leases import Holder
-from thinkback.errors import NotFoundError, StoreError, ThinkbackError
+from thinkback.errors import BusyError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
 from thinkback.log.agents import directory_of
 from thinkback.log.erasing import Order, Rests, SessionHistory
@@ -29,9 +29,10 @@ from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.log.tally import left_of
 from thinkback.model import canonical
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, source_of
 from thinkback.session.history import erased_sources
 from thinkback.session.history.matching import matching
+from thinkback.session.places import owners_of
 from thinkback.session.times import Time, microseconds
 from thinkback.stores.gateway_state import state_beside
 from thinkback.stores.gateway_state.state import GatewayState
@@ -39,6 +40,8 @@ from thinkback.stores.gateway_state.state import GatewayState
 if TYPE_CHECKING:
     from thinkback.observe.usage_log import UsageLog
 
+EXPIRED = "expired"
+"""The reason in place of what a retention erased."""
 _STEPS_WAIT = 90 * 86_400_000_000
 """Microseconds for which a step may wait in a spool that is erased here."""
 
@@ -57,13 +60,15 @@ class Gone(msgspec.Struct, frozen=True):
 class Erasure(msgspec.Struct, frozen=True):
     """What was erased, or would be. ``sessions`` are the names of all that lose something: forks share what they stand
     on, so that it is gone for them too. A commit is listed with the first of them. ``files`` are those of other
-    programs that the sessions were imported from: they still hold it.
+    programs that the sessions were imported from: they still hold it. ``busy`` are sessions that a retention left as
+    they are, since a turn was under way.
     """
 
     commits: tuple[Gone, ...]
     sessions: tuple[str, ...]
     dry_run: bool
     files: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
 
 
 class StoreCare:
@@ -74,6 +79,7 @@ class StoreCare:
         self._tenant = tenant
         self._place = place
         self._usage = usage
+        self._held_office: GatewayState | None = None
 
     def delete_session(self, name: str, *, dry_run: bool = False, wait: float = 0, take_over: bool = False) -> Erasure:
         """Forget a session with its branches, and every commit that no other session stands on.
@@ -94,8 +100,9 @@ class StoreCare:
                 self._refuse_leased([info], wait)
             self._order(Order(now(), "deleted", session=info.id))
             erased_sources.remember(self._log, erased_sources.sources_of(self._log, [info]), self._recall(info))
-            self._log.care.delete_session(info.id)
             erased = [own[each.hash] for each in gone]
+            self._void(erased)
+            self._log.care.delete_session(info.id)
             self._forget(erased)
             self._forget_usage(commit.response for commit in erased)
         return Erasure(gone, (info.name,), dry_run, _there(files))
@@ -105,16 +112,21 @@ class StoreCare:
         *,
         end_user: str = "",
         before: Time | None = None,
+        model: str = "",
+        program: str = "",
+        project: str = "",
         tenant: str = "",
         reason: str = "",
         dry_run: bool = False,
         wait: float = 0,
         progress: Progress | None = None,
     ) -> Erasure:
-        """Erase what was said to, by and for ``end_user``, or before a time (a date, or microseconds UTC), or both: of
-        that user before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
+        """Erase what was said to, by and for ``end_user``, before a time (a date, or microseconds UTC), or in turns
+        that ``model`` answered (served or requested); of several, the turns of which all hold. ``program`` and
+        ``project``, as a search has them, bound that to sessions; where nothing else is given, those are deleted.
+        ``tenant`` alone deletes every session of the tenant that this log was opened for.
 
-        Of a turn for the end user everything goes that was said in it, with what was said about that later.
+        Of such a turn everything goes that was said in it, with what was said about that later.
         Raises ``ThinkbackError`` for another tenant, or where nothing is named; ``BusyError`` where a turn is under way
         for more than ``wait`` seconds in a session that would lose something: nothing of its family is erased then.
         ``progress`` is called with how many commits were looked at, of how many.
@@ -125,28 +137,87 @@ class StoreCare:
                 details={"tenant": tenant},
                 next_actions=(f"open it with tenant={tenant!r}",),
             )
-        if not end_user and before is None:
+        selection = erasing.Selection(end_user, microseconds(before), model)
+        owners = owners_of(self._log, program, project)
+        if selection == erasing.Selection():
+            if owners is not None:
+                return self._delete_owned(owners, program, project, dry_run, wait, progress)
             if not tenant:
-                raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
+                raise ThinkbackError(
+                    "nothing to purge was named",
+                    next_actions=("give end_user=, before=, model=, program=, project= or tenant=",),
+                )
             return self._delete_all(dry_run, wait, progress)
-        time = microseconds(before)
         if not dry_run:
-            self._order(erasing.order_for(end_user, now(), reason or "purged", time))
-        erasures = []
-        families, files = _families(self._log), erased_sources.files_of(self._log)
-        meter = _meter(families, progress)
-        for family in families:
-            told = list(_histories(self._log, family))
-            picked = erasing.of_end_user(told, end_user) if end_user else None
-            if time is not None:
-                old = erasing.before(told, time)
-                picked = old if picked is None else picked & old
-            rests = erasing.bare(_by_hash(told).values(), picked or set())
-            if rests and not dry_run:
-                self._refuse_leased(family, wait)
-            erasures.append(self._erase(family, told, rests, reason or "purged", files, dry_run))
-            meter.add(_size(family))
-        meter.end()
+            order = erasing.order_for(selection, now(), reason or "purged", program, project, owners or ())
+            self._order(order)
+        families = [
+            family for family in _families(self._log) if owners is None or any(info.id in owners for info in family)
+        ]
+        return self._purge_families(
+            families,
+            selection,
+            reason or "purged",
+            owners=None if owners is None else frozenset(owners),
+            dry_run=dry_run,
+            wait=wait,
+            meter=_meter(families, progress),
+        )
+
+    def expire(self, before: int, families: Sequence[Sequence[SessionInfo]], *, dry_run: bool = False) -> Erasure:
+        """Erase of whole ``families`` what was said before a time (microseconds UTC), as a retention does it.
+
+        Sessions in which a turn is under way lose nothing; ``busy`` names them, for the next time. A ``sweep`` of the
+        log is to follow, once for many calls.
+        """
+        selection = erasing.Selection(before=before)
+        return self._purge_families(families, selection, EXPIRED, dry_run=dry_run, skips_busy=True, sweeps=False)
+
+    def expiring(self, before: int, since: int = 0) -> list[list[SessionInfo]]:
+        """The families that may have something to ``expire``: begun before a time, and used ``since`` then."""
+        return [
+            family
+            for family in _families(self._log)
+            if min(info.created for info in family) < before and max(info.updated for info in family) >= since
+        ]
+
+    def order_expiry(self, before: int) -> None:
+        """Have a gateway that stores steps later store nothing of what expires."""
+        self._order(erasing.order_for(erasing.Selection(before=before), now(), EXPIRED))
+
+    def _purge_families(
+        self,
+        families: Sequence[Sequence[SessionInfo]],
+        selection: erasing.Selection,
+        reason: str,
+        *,
+        owners: Set[str] | None = None,
+        dry_run: bool = False,
+        wait: float = 0,
+        skips_busy: bool = False,
+        sweeps: bool = True,
+        meter: Meter | None = None,
+    ) -> Erasure:
+        """Erase the selected turns of families; with ``owners`` what these sessions hold of them."""
+        erasures, files = [], erased_sources.files_of(self._log)
+        with self._one_office(), self._swept(dry_run or not sweeps):
+            for family in families:
+                told = list(_histories(self._log, family))
+                mine = told if owners is None else [each for each in told if each.session in owners]
+                rests = erasing.bare(_by_hash(told).values(), selection.pick(mine))
+                try:
+                    if rests and not dry_run:
+                        self._refuse_leased(family, wait)
+                except BusyError:
+                    if not skips_busy:
+                        raise
+                    erasures.append(Erasure((), (), dry_run, busy=tuple(info.name for info in family)))
+                else:
+                    erasures.append(self._erase(family, told, rests, reason, files, dry_run, sweeps=False))
+                if meter is not None:
+                    meter.add(_size(family))
+        if meter is not None:
+            meter.end()
         return _joined(erasures, dry_run)
 
     def redact(
@@ -189,14 +260,21 @@ class StoreCare:
         reason: str,
         files: Mapping[str, Sequence[str]],
         dry_run: bool,
+        sweeps: bool = True,
     ) -> Erasure:
         """Put tombstones in place of what is to go."""
         if rests and not dry_run:
             time = now()
-            stones = {hash: erasing.tombstone(reason, time, rest) for hash, rest in rests.items()}
-            self._forget_places(family, _by_hash(told), rests)
-            self._log.care.erase(family[0].id, {hash: canonical.encode(stone) for hash, stone in stones.items()})
-            self._forget(commit for commit in _by_hash(told).values() if commit.hash in rests)
+            held = _by_hash(told)
+            stones = {
+                hash: erasing.tombstone(reason, time, rest, source_of(held[hash].value)) for hash, rest in rests.items()
+            }
+            erased = [commit for commit in held.values() if commit.hash in rests]
+            self._forget_places(family, held, rests)
+            self._void(erased)
+            payloads = {hash: canonical.encode(stone) for hash, stone in stones.items()}
+            self._log.care.erase(family[0].id, payloads, sweeps=sweeps)
+            self._forget(erased)
             self._forget_usage(_answers_of(told, rests.keys()))
         names = {info.id: info for info in family}
         losing: dict[str, str] = {}
@@ -211,6 +289,16 @@ class StoreCare:
         found = _there(file for session in losing for file in files.get(session, ()))
         return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run, found)
 
+    @contextmanager
+    def _swept(self, dry_run: bool) -> Iterator[None]:
+        """Around many erasures without ``sweeps``: files and index are overwritten once, also where one fails."""
+        epoch = self._log.epoch()
+        try:
+            yield
+        finally:
+            if not dry_run and self._log.epoch() != epoch:
+                self._log.care.sweep()
+
     def _forget_places(self, family: Sequence[SessionInfo], commits: Mapping[str, Commit], rests: Rests) -> None:
         """What a list shows of a session goes with the message that named it: before, so that nothing outlives it."""
         named = set[str]()
@@ -218,11 +306,17 @@ class StoreCare:
             kind, rest = commits[hash].kind, rests[hash]
             left = directory_of(kind, rest) if rest is not None else ""
             named |= {directory_of(kind, left_of(commits[hash].value))} - {left, ""}
-        abouts = self._log.summaries() if named else {}
+        abouts = self._log.summaries([info.id for info in family]) if named else {}
         for info in family:
             if info.id in abouts and (about := abouts[info.id].about).directory in named:
                 sources = tuple(each for each in about.sources if not each.startswith(erased_sources.FILE))
                 self._log.describe(info.id, msgspec.structs.replace(about, project="", directory="", sources=sources))
+
+    def _void(self, commits: Iterable[Commit]) -> None:
+        """Have a gateway open no sealed value of these commits' responses, which clients may hold, any more."""
+        with self._office() as office:
+            if office is not None:
+                office.erasures.note(self._tenant_there, {commit.response for commit in commits if commit.response})
 
     def _forget(self, commits: Iterable[Commit]) -> None:
         """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""
@@ -246,9 +340,22 @@ class StoreCare:
     @contextmanager
     def _office(self) -> Iterator[GatewayState | None]:
         """The state of the gateway that keeps its logs here, if one does."""
+        if self._held_office is not None:
+            yield self._held_office
+            return
         office = state_beside(self._place) if self._place else None
         with closing(office) if office is not None else nullcontext():
             yield office
+
+    @contextmanager
+    def _one_office(self) -> Iterator[None]:
+        """Around many erasures: the gateway's state stays open."""
+        with self._office() as office:
+            self._held_office = office
+            try:
+                yield
+            finally:
+                self._held_office = None
 
     @property
     def _tenant_there(self) -> str:
@@ -278,27 +385,80 @@ class StoreCare:
         """What is remembered of erased sources; nothing where that itself is deleted."""
         return erased_sources.Memory() if info.id == erased_sources.NAME else erased_sources.recall(self._log)
 
+    def purge_key(
+        self, key: str, *, dry_run: bool = False, wait: float = 0, progress: Progress | None = None
+    ) -> Erasure:
+        """Delete every session that a gateway recorded for its ``key`` (an id). Raises ``BusyError`` as ``purge``, and
+        ``NotFoundError`` where there is none.
+        """
+        owners = {info.id for info in self._log.list_sessions() if key and info.name.startswith(f"{key}/")}
+        if not owners:
+            raise NotFoundError(
+                f"no session of the key {key!r} is in this log",
+                details={"key": key},
+                next_actions=("`thinkback gateway keys list --all` lists keys by their ids, with their tenants",),
+            )
+        return self._delete_owned(owners, "", "", dry_run, wait, progress)
+
+    def _delete_owned(
+        self,
+        owners: Collection[str],
+        program: str,
+        project: str,
+        dry_run: bool,
+        wait: float,
+        progress: Progress | None,
+    ) -> Erasure:
+        """Every session with one of these ids; ``program`` and ``project`` say which more a gateway is to drop that are
+        not stored yet.
+        """
+        ids = frozenset(owners)
+        found = [(family, [info for info in family if info.id in ids]) for family in _families(self._log)]
+        whole = [family for family, own in found if len(own) == len(family)]
+        rest = [info for family, own in found if 0 < len(own) < len(family) for info in own]
+        orders = [Order(now(), "deleted", session=info.id) for family in whole for info in family]
+        if program or project:
+            order = erasing.order_for(erasing.Selection(), now(), "deleted", program, project)
+            orders = [msgspec.structs.replace(order, sessions=True, within=tuple(sorted(ids)))]
+        erasures = [self._delete_families(whole, orders, dry_run, wait, progress)]
+        erasures += [self.delete_session(info.id, dry_run=dry_run, wait=wait) for info in rest]
+        return _joined(erasures, dry_run)
+
     def _delete_all(self, dry_run: bool, wait: float, progress: Progress | None) -> Erasure:
-        """Every session; what forks share goes with the last of them."""
-        families = _families(self._log)
+        """Every session."""
+        order = Order(now(), "deleted", sessions=True)
+        return self._delete_families(_families(self._log), [order], dry_run, wait, progress)
+
+    def _delete_families(
+        self,
+        families: Sequence[Sequence[SessionInfo]],
+        orders: Iterable[Order],
+        dry_run: bool,
+        wait: float,
+        progress: Progress | None,
+    ) -> Erasure:
+        """Every session of families; what forks share goes with the last of them."""
         before, files = erased_sources.recall(self._log), erased_sources.files_of(self._log)
         sources = erased_sources.sources_of(self._log, chain.from_iterable(families))
         if not dry_run:
             self._refuse_leased(chain.from_iterable(families), wait)
-            self._order(Order(now(), "deleted", sessions=True))
+            for order in orders:
+                self._order(order)
         erasures = []
         meter = _meter(families, progress)
-        for family in families:
-            commits = _by_hash(_histories(self._log, family))
-            if not dry_run:
-                for info in family:
-                    self._log.care.delete_session(info.id)
-                self._forget(commits.values())
-                self._forget_usage(commit.response for commit in commits.values())
-            gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
-            held = _there(file for info in family for file in files.get(info.id, ()))
-            erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run, held))
-            meter.add(_size(family))
+        with self._one_office(), self._swept(dry_run):
+            for family in families:
+                commits = _by_hash(_histories(self._log, family))
+                if not dry_run:
+                    self._void(commits.values())
+                    for info in family:
+                        self._log.care.delete_session(info.id, sweeps=False)
+                    self._forget(commits.values())
+                    self._forget_usage(commit.response for commit in commits.values())
+                gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
+                held = _there(file for info in family for file in files.get(info.id, ()))
+                erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run, held))
+                meter.add(_size(family))
         meter.end()
         if not dry_run:
             erased_sources.remember(self._log, sources, before)
@@ -376,4 +536,5 @@ def _there(files: Iterable[str]) -> tuple[str, ...]:
 def _joined(erasures: Sequence[Erasure], dry_run: bool) -> Erasure:
     commits = tuple(commit for erasure in erasures for commit in erasure.commits)
     files = dict.fromkeys(file for erasure in erasures for file in erasure.files)
-    return Erasure(commits, tuple(name for erasure in erasures for name in erasure.sessions), dry_run, tuple(files))
+    names = tuple(name for erasure in erasures for name in erasure.sessions)
+    return Erasure(commits, names, dry_run, tuple(files), tuple(name for erasure in erasures for name in erasure.busy))

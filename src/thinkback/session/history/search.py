@@ -15,7 +15,7 @@ from thinkback.errors import ThinkbackError
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Hit, Query, Store
 from thinkback.model.commits import Commit, Kind, Priority
-from thinkback.session.places import NOWHERE, day_of, places
+from thinkback.session.places import NOWHERE, day_of, owners_of, places
 from thinkback.session.times import Time, moment
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Search:
         return search(conversation.store.log, text, "" if everywhere else conversation.info.id, **filters)
 
     def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[SearchHit]:
-        """The same among reasoning alone."""
+        """Like ``search()``, in reasoning only."""
         filters["kinds"] = ("reasoning",)
         return self(text, everywhere=everywhere, **filters)
 
@@ -146,14 +146,6 @@ def _fill(log: Store, progress: Progress | None) -> None:
         meter.add(added)
 
 
-def _owners(log: Store, program: str, project: str) -> tuple[str, ...] | None:
-    """The sessions of a program and a project; ``None`` where neither is asked for."""
-    if not (program or project):
-        return None
-    where = places(log).items()
-    return tuple(id for id, at in where if program in ("", at.program) and project in ("", at.project))
-
-
 def _query(
     log: Store,
     text: str,
@@ -191,7 +183,7 @@ def _query(
         max_tokens,
         limit,
         None if before is None else before.hit.arrival,
-        _owners(log, program, project),
+        owners_of(log, program, project),
     )
 
 

@@ -93,7 +93,9 @@ class Summarising:
         self._place.authenticator(book)
         self._survivors = survivors(outline, found)
         size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
-        self._prompt = summary.request(transcript(outline, found, size), self._survivors)
+        self._prompt = summary.request(
+            transcript(outline, found, size, rationale=configuration.settings().compaction_rationale), self._survivors
+        )
         self._is_strict = target.endpoint.strict or configuration.settings().strict
         self._model = f"{target.endpoint.id}/{target.model}"
         self._usages: list[Usage] = []

@@ -31,7 +31,10 @@ def lines(name: str, arguments: str) -> Iterator[tuple[str, Style | None]]:
         case {"command": str(command), **rest}:
             yield from ((f"  {line}", None) for line in command.split("\n"))
         case {"path": str(path), "old_string": str(old), "new_string": str(new), **rest}:
-            yield from _diff(path, old, new)
+            before = _there(path)
+            after = before.replace(old, new, -1 if rest.get("replace_all") is True else 1)
+            # an edit that fits nowhere is shown by its own words
+            yield from _diff(path, before, after) if old and old in before else _diff(path, old, new)
         case {"path": str(path), "content": str(content), **rest} if name == "write":
             yield from _diff(path, _there(path), content)
         case {**rest}:
@@ -47,7 +50,7 @@ def lines(name: str, arguments: str) -> Iterator[tuple[str, Style | None]]:
 
 def _diff(path: str, old: str, new: str) -> Iterator[tuple[str, Style | None]]:
     yield f"  {path}", None
-    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=2)
+    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=3)
     for line in [*changed][2:]:
         styles: Mapping[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
         yield f"  {line}", styles.get(line[:1])

@@ -13,9 +13,11 @@ from thinkback.session.transcripts.ink import clean, readable
 _TICKS = re.compile("`+")
 
 
-def opening(info: SessionInfo, branch: str) -> Iterator[str]:
-    """What opens a session."""
+def opening(info: SessionInfo, branch: str, left_out: str = "") -> Iterator[str]:
+    """What opens a session; ``left_out`` says which of it is not in the file."""
     yield f"# {_inline(info.name)}\n\nSession `{info.id}`, branch `{branch}`.\n"
+    if left_out:
+        yield f"\n*{_inline(left_out)}*\n"
 
 
 def entry(said: TranscriptEntry, depth: int = 2) -> Iterator[str]:

@@ -35,7 +35,8 @@ def first_words(payload: Payload) -> str:
             return ", ".join(tool.name for tool in payload.tools)
         case commits.Usage():
             counts = (("input", payload.input), ("output", payload.output), ("reasoning", payload.reasoning))
-            return ", ".join(f"{name} {count}" for name, count in counts if count is not None) or "(not reported)"
+            numbers = [f"{name} {count}" for name, count in counts if count is not None] or ["(not reported)"]
+            return ", ".join([*numbers, *(f"{name}: what was reported is no count" for name in payload.invalid)])
         case commits.Response():
             model = payload.origin.served_model or payload.origin.requested_model
             failed = payload.error.message if payload.error else ""

@@ -37,13 +37,25 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1
 """
 _UPDATE_KEY = "UPDATE {}keys SET terms = ?, expires = ? WHERE id = ? RETURNING 1"
 _REVOKE = "UPDATE {}keys SET revoked = ? WHERE id = ? AND revoked IS NULL RETURNING 1"
-_ADD_USE = """
-INSERT INTO {}spending AS s (key, period, requests, input, output, reasoning) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (key, period) DO UPDATE SET requests = s.requests + excluded.requests, input = s.input + excluded.input,
-    output = s.output + excluded.output, reasoning = s.reasoning + excluded.reasoning
+MOST_USED = 10**18
+"""No sum grows beyond it, so that none is more than a database can add to."""
+_USED = ("requests", "input", "output", "reasoning")
+_SUMS = ", ".join(
+    f"{name} = CASE WHEN s.{name} > {MOST_USED} - excluded.{name} THEN {MOST_USED} ELSE s.{name} + excluded.{name} END"
+    for name in _USED
+)
+_ADD_USE = f"""
+INSERT INTO {{}}spending AS s (key, period, requests, input, output, reasoning) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key, period) DO UPDATE SET {_SUMS}
 RETURNING requests, input, output, reasoning
 """
 _USES = "SELECT period, requests, input, output, reasoning FROM {}spending WHERE key = ?"
+_SUMMARY = """
+SELECT key, max(CASE WHEN length(period) = 10 THEN period END),
+    sum(CASE WHEN period = ? THEN requests ELSE 0 END), sum(CASE WHEN period = ? THEN input ELSE 0 END),
+    sum(CASE WHEN period = ? THEN output ELSE 0 END), sum(CASE WHEN period = ? THEN reasoning ELSE 0 END)
+FROM {}spending GROUP BY key
+"""
 _FORGET_DAYS = "DELETE FROM {}spending WHERE length(period) = 10 AND period < ? RETURNING 1"
 # What has run out is taken over, by one of those who ask.
 _CLAIM = """
@@ -70,6 +82,10 @@ AND (substr(answer, 1, {len(LABEL)}) <> ? OR substr(answer, {len(LABEL) + 1}, 16
 _DROP_CARRIERS = "DELETE FROM {}carriers WHERE tenant = ? AND response IN (?) RETURNING 1"
 # as long as a scope is
 _ERASURES = b"tb-erasures-made"
+_ERASED = b"tb-erased-answer"
+_RETAINED = b"tb-retention-ran"
+_FOR_GOOD = 2**62
+_ARE_ERASED = "SELECT response FROM {}carriers WHERE tenant = ? AND scope = ? AND response IN (?)"
 _ORDERS = "SELECT sealed FROM {}carriers WHERE tenant = ? AND scope = ? AND until > ?"
 _PURGE = ("DELETE FROM {}replays WHERE until <= ? RETURNING 1", "DELETE FROM {}carriers WHERE until <= ? RETURNING 1")
 
@@ -181,12 +197,17 @@ class Spending:
     def add(self, spent: Sequence[Spent]) -> list[Spent]:
         """Add to what is there, all in one transaction; returns the sums."""
         ordered = sorted(spent)  # all processes lock rows in one order
-        sums = self._tables.write(*((_ADD_USE, (row.key, row.period, *row.use)) for row in ordered))
+        sums = self._tables.write(*((_ADD_USE, (row.key, row.period, *map(_bounded, row.use))) for row in ordered))
         return [Spent(row.key, row.period, Use(*found)) for row, (found,) in zip(ordered, sums, strict=True)]
 
     def read(self, key: str) -> dict[str, Use]:
         """What a key used, by period."""
         return {row[0]: Use(*row[1:]) for row in self._tables.read(_USES, key)}
+
+    def summary(self, period: str) -> dict[str, tuple[str, Use]]:
+        """Of each key the last day that it was used on, and what it used in ``period``."""
+        rows = self._tables.read(_SUMMARY, *[period] * 4)
+        return {key: (last or "", Use(*map(int, used))) for key, last, *used in rows}
 
     def forget(self, before: str) -> int:
         """Remove the days (``2026-11-21``) before that one; returns how many rows. Months and totals stay."""
@@ -272,9 +293,40 @@ class Erasures:
         """Keep an order until then."""
         self._tables.write((_PUT, (tenant, _ERASURES, hashlib.sha256(order).digest()[:16], order, until)))
 
+    def note(self, tenant: str, responses: Iterable[str]) -> None:
+        """Remember for good that the content of these responses is erased: clients may hold sealed values of them."""
+        # all processes lock rows in one order
+        marks = sorted(map(_mark, responses))
+        if marks:
+            self._tables.write(*((_PUT, (tenant, _ERASED, mark, b"", _FOR_GOOD)) for mark in marks))
+
+    def erased(self, tenant: str, responses: Collection[str]) -> frozenset[str]:
+        """Those of ``responses`` whose content was erased."""
+        marks = {_mark(response): response for response in responses}
+        rows = self._tables.read(_many(_ARE_ERASED, marks), tenant, _ERASED, *marks)
+        return frozenset(marks[mark] for (mark,) in rows)
+
+    def note_retention(self, tenant: str, progress: bytes) -> None:
+        """Remember how far the retention of a tenant's log is."""
+        self._tables.write((_PUT, (tenant, _RETAINED, _RETAINED, progress, _FOR_GOOD)))
+
+    def retention(self, tenant: str) -> bytes | None:
+        """How far the retention of a tenant's log is; ``None`` where it never ran."""
+        rows = self._tables.read(_ORDERS, tenant, _RETAINED, 0)
+        return rows[0][0] if rows else None
+
     def list(self, tenant: str, now: int) -> list[bytes]:
         """Those that have not run out."""
         return [order for (order,) in self._tables.read(_ORDERS, tenant, _ERASURES, now)]
+
+
+def _bounded(used: int) -> int:
+    return min(max(used, 0), MOST_USED)
+
+
+def _mark(response: str) -> bytes:
+    """16 bytes for a response that was erased, which are found nowhere else."""
+    return hashlib.sha256(b"erased\n" + response.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _changes(tables: Tables, sql: str, *values: object) -> bool:

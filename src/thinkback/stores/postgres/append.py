@@ -60,12 +60,15 @@ _SUM = """
 UPDATE thinkback.summaries AS u
 SET title = CASE WHEN u.title = '' AND u.counted THEN {0}::text ELSE u.title END,
     models = ARRAY(SELECT DISTINCT name FROM unnest(u.models || {1}::text[]) AS m (name)),
-    turns = u.turns + {2}::bigint, tokens = u.tokens + {3}::bigint, reasoning = u.reasoning + {4}::bigint,
+    turns = u.turns + {2}::bigint,
+    -- an earlier version may have added up a number that cannot be
+    tokens = CASE WHEN u.tokens BETWEEN 0 AND 1000000000000000 THEN u.tokens ELSE 0 END + {3}::bigint,
+    reasoning = CASE WHEN u.reasoning BETWEEN 0 AND 1000000000000000 THEN u.reasoning ELSE 0 END + {4}::bigint,
     last = greatest(u.last, {5}::bigint)
 """
 _SUM_ONE = _SUM.format("$1", "$2", "$3", "$4", "$5", "$6") + "WHERE tenant = $7 AND family = $8 AND session = $9"
 _ADD_STEP = """
-INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id, written_by_format_3_or_later)
+INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id, written_by_format_5_or_later)
 """
 _ADD_BASIS = """
 INSERT INTO thinkback.bases (tenant, digest, codec, text, uses) VALUES ($1, $2, $3, $4, $5)

@@ -199,7 +199,11 @@ _NAMES: dict[str, _Name] = {
     "57P02": _LOST,
     "57P05": _LOST,
     "25P03": _LOST,
-    "57P03": (StoreError, "is starting up or shutting down", "nothing was stored: try again in a moment"),
+    "57P03": (
+        StoreError,
+        "is on a server that starts up, recovers or shuts down",
+        "nothing was stored: try again in a moment",
+    ),
     "28": _ACCESS,
     "3D000": (StoreError, "is in a database that does not exist", "make it with `createdb`, or check the address"),
     "42501": (
@@ -288,17 +292,16 @@ def _unreachable(shown: str, error: psycopg.OperationalError) -> NoReturn:
     ) from error
 
 
-# Refusals while connecting come as text.
+# Refusals while connecting come as text. The first in it counts: a server that recovers speaks of its database, too.
 _SAID = {
+    "the database system is": "57P03",
+    "not currently accepting connections": "57P03",
     "password": "28P01",
     "pg_hba.conf": "28000",
     "role ": "28000",
     "database ": "3D000",
     "too many clients": "53300",
     "connection slots": "53300",
-    "starting up": "57P03",
-    "shutting down": "57P03",
-    "recovery mode": "57P03",
 }
 
 

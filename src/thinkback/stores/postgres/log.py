@@ -39,6 +39,10 @@ class Log:
         """What ``work`` returns, all of it seeing the log as it was at one moment."""
         return self.pool.run(lambda db: self._attempt(db, SNAPSHOT, lambda rows: work(rows, *args, **kwargs)))
 
+    def peek(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, which makes one query."""
+        return self.run(work, *args, **kwargs)
+
     def write(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction."""
         self.renew()
@@ -56,6 +60,10 @@ class Log:
     def run(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, which makes its own transactions."""
         return self.pool.run(lambda db: self._attempt(db, None, lambda rows: work(rows, *args, **kwargs)))
+
+    def is_writable(self) -> bool:
+        """Tell whether the log has the newest format."""
+        return not self._is_old
 
     def renew(self) -> None:
         """Bring a log of an older format up, which is read as it stands until it is written to."""

@@ -73,7 +73,7 @@ UPDATE thinkback.families SET sessions = sessions + 1 WHERE tenant = %s AND fami
 _ROOT = f"SELECT root FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
 _ADD_SESSION = f"""
 INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings,
-                                written_by_format_3_or_later)
+                                written_by_format_5_or_later)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {FORMAT})
 """
 _ADD_SUMMARY = """
@@ -96,11 +96,16 @@ SELECT u.tenant, u.family, u.session, s.id, u.counted, u.title, u.models, u.turn
        u.program, u.project, u.directory, u.sources, u.cost
 FROM thinkback.summaries AS u
 JOIN thinkback.sessions AS s ON s.tenant = u.tenant AND s.family = u.family AND s.session = u.session
-WHERE u.tenant = %s AND s.name IS NOT NULL ORDER BY s.made
+WHERE u.tenant = %s AND s.name IS NOT NULL {} ORDER BY s.made
+"""
+_OF_IDS = """
+AND (s.family, s.session) IN (
+    SELECT k.family, k.session FROM thinkback.keys AS k WHERE k.tenant = %s AND NOT k.is_name AND k.key = ANY(%s)
+)
 """
 # Of a log that was not written to since it had an older format.
 _UNSUMMED = """
-SELECT tenant, family, session, id FROM thinkback.sessions WHERE tenant = %s AND name IS NOT NULL ORDER BY made
+SELECT tenant, family, session, id FROM thinkback.sessions AS s WHERE tenant = %s AND name IS NOT NULL {} ORDER BY made
 """
 _UNCOUNTED = """
 SELECT s.tenant, s.family, s.session, s.id FROM thinkback.sessions AS s
@@ -165,6 +170,12 @@ JOIN thinkback.sessions AS s ON s.tenant = c.tenant AND s.family = c.family AND 
 WHERE c.tenant = %s AND {{within}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND %s AND c.hash BETWEEN %s AND %s
 ORDER BY s.made, c.segment LIMIT 100
 """
+_EPOCH = "SELECT coalesce(max(epoch), 0) FROM thinkback.erasures WHERE tenant = %s"
+_NEW_EPOCH = """
+INSERT INTO thinkback.erasures (tenant, epoch) VALUES (%s, 1)
+ON CONFLICT (tenant) DO UPDATE SET epoch = erasures.epoch + 1
+"""
+_SESSIONS = "SELECT count(*) FROM thinkback.sessions WHERE tenant = %s AND name IS NOT NULL"
 _COUNT = "SELECT count(*) FROM thinkback.commits WHERE tenant = %s"
 
 _WITHIN = "tenant = %s AND family = %s"
@@ -358,9 +369,13 @@ class PostgresRows:
         row = None if at is None else self.db.execute(_ONE, (self.tenant, *at), binary=True).fetchone()
         return None if row is None else session_info(_given(row))
 
-    def infos(self) -> list[SessionInfo]:
-        rows = self.db.execute(_ALL, (self.tenant,), binary=True).fetchall()
+    def infos(self, most: int | None = None) -> list[SessionInfo]:
+        rows = self.db.execute(f"{_ALL} LIMIT %s", (self.tenant, most), binary=True).fetchall()
         return [session_info(_given(row)) for row in rows]
+
+    def count_sessions(self) -> int:
+        ((count,),) = self.db.execute(_SESSIONS, (self.tenant,)).fetchall()
+        return int(count)
 
     def has_id(self, id: str) -> bool:
         return self._is_there(_KEY, self.tenant, stored(id), False)
@@ -479,6 +494,12 @@ class PostgresRows:
         ((count,),) = self.db.execute(_COUNT, (self.tenant,)).fetchall()
         return int(count)
 
+    def epoch(self) -> int:
+        if not self._has("erasures"):
+            return 0
+        ((epoch,),) = self.db.execute(_EPOCH, (self.tenant,)).fetchall()
+        return int(epoch)
+
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """Asks the shard of the scope, and only for what it finds those of the families."""
         values = (list(digests), self.tenant, scope, limit)
@@ -538,12 +559,15 @@ class PostgresRows:
         ((found,),) = self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchall()
         return bool(found)
 
-    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
+    def summaries(self, ids: Collection[str] | None = None) -> list[tuple[Key, Tally | None, About]]:
         found: list[tuple[Key, Tally | None, About]] = []
+        wanted, values = "", list[object]([self.tenant])
+        if ids is not None:
+            wanted, values = _OF_IDS, [self.tenant, self.tenant, [*map(stored, ids)]]
         if not self._has("summaries"):
-            rows = self.db.execute(_UNSUMMED, (self.tenant,)).fetchall()
+            rows = self.db.execute(_UNSUMMED.format(wanted), values).fetchall()
             return [(Key(row[0], row[1], row[2], given(row[3])), None, About()) for row in rows]
-        for row in self.db.execute(_SUMMARIES, (self.tenant,)).fetchall():
+        for row in self.db.execute(_SUMMARIES.format(wanted), values).fetchall():
             program, project, directory, sources, cost = row[11:]
             about = About(given(program), given(project), given(directory), tuple(map(given, sources)), cost)
             tally = Tally(given(row[5]), tuple(sorted(map(given, row[6]))), *row[7:11])
@@ -616,6 +640,7 @@ class PostgresRows:
             if found := self.db.execute(_ERASE, (*tombstone, *of[:2], wanted[:SHORT], wanted)).fetchall():
                 erased[hash] = [(segment, position) for segment, position in found]
         index.renew(self.db, of[:2], [place for places in erased.values() for place in places])
+        self.db.execute(_NEW_EPOCH, (self.tenant,))
         self._release(uses)
         return erased
 
@@ -629,6 +654,7 @@ class PostgresRows:
             self.db.execute(sql, of[:3])
         own = [segment for (segment,) in self.db.execute(_OWN_SEGMENTS, of[:3]).fetchall()]
         self.db.execute(_UNSEE + " AND segment = ANY(%s)", (*of[:2], own))
+        self.db.execute(_NEW_EPOCH, (self.tenant,))
 
     def bury(self, within: Family) -> None:
         while buried := self.db.execute(_BURY, within).fetchall():

@@ -27,7 +27,9 @@ from thinkback.stores.migrations import (
 from thinkback.stores.postgres.connections import Connection, transaction
 
 NEWEST = Schema(
-    Path(__file__).parents[1] / "postgres_schema", ("0001_log", "0002_sightings", "0003_sessions"), readable=2
+    Path(__file__).parents[1] / "postgres_schema",
+    ("0001_log", "0002_sightings", "0003_sessions", "0004_erasures", "0005_sums"),
+    readable=2,
 )
 FORMAT = len(NEWEST.names)
 """Of a database, as each session and step says: programs of an older one say none."""

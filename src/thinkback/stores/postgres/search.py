@@ -66,15 +66,30 @@ AND (family, segment) IN (
 """
 _FIND = f"""
 SELECT e.arrival, e.family, e.segment, e.tokens, e.names, e.unsure, {OWNER}, {COLUMNS} FROM (
-    SELECT tenant, family, segment, position, arrival, tokens, names, words @@ %s::tsquery AS unsure
-    FROM thinkback.entries WHERE tenant = %s AND words @@ %s::tsquery {{}} ORDER BY arrival DESC LIMIT %s
+    SELECT tenant, family, segment, position, arrival, time, tokens, names, words @@ %s::tsquery AS unsure
+    FROM thinkback.entries WHERE tenant = %s AND words @@ %s::tsquery {{}} ORDER BY time DESC, arrival DESC LIMIT %s
 ) AS e
 JOIN thinkback.commits AS c
   ON c.tenant = e.tenant AND c.family = e.family AND c.segment = e.segment AND c.position = e.position
 JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
 JOIN thinkback.sessions AS s ON s.tenant = c.tenant AND s.family = c.family AND s.session = g.session
-ORDER BY e.arrival DESC
+ORDER BY e.time DESC, e.arrival DESC
 """
+_MOMENT = """
+SELECT time, %s::bigint FROM thinkback.entries WHERE tenant = %s AND arrival <= %s ORDER BY arrival DESC LIMIT 1
+"""
+
+
+_OWNERS = f"""
+SELECT DISTINCT {OWNER} FROM (
+    SELECT DISTINCT family, segment FROM thinkback.entries
+    WHERE tenant = %s AND words @@ %s::tsquery AND NOT words @@ %s::tsquery
+) AS e
+JOIN thinkback.segments AS g ON g.tenant = %s AND g.family = e.family AND g.segment = e.segment
+JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
+"""
+_PORTION = 1000
+"""Entries that are read at first where all that there are may be."""
 
 
 class _Run(NamedTuple):
@@ -132,6 +147,10 @@ class PostgresSearch:
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
         return self._log.read(_find_bare, query)
+
+    def find_owners(self, text: str, *, prefix: bool = False) -> set[str]:
+        """The sessions, by id, in which ``find`` has hits of ``text``, however many those are."""
+        return self._log.read(_find_owners, Query(text, prefix=prefix, limit=_PORTION))
 
     def rebuild(self) -> None:
         """Empty the index."""
@@ -230,6 +249,23 @@ def _find_bare(rows: PostgresRows, query: Query) -> list[BareHit]:
     ]
 
 
+def _find_owners(rows: PostgresRows, query: Query) -> set[str]:
+    """Sessions with hits: by the index alone, and by the texts where that does not know."""
+    db, tenant, wanted = rows.db, rows.tenant, searching.asked(query)
+    if searching.is_hopeless(query, wanted) or db.execute(_FORM, (tenant,)).fetchone() != (searching.FORM,):
+        return set()
+    are_joined, unsure = any(len(phrase) > 1 for phrase in wanted), f"'{index.ANY}'"
+    found: set[str] = set()
+    if not are_joined:
+        values = (tenant, index.question((tenant,), query, wanted), unsure, tenant)
+        found = {given(id) for (id,) in db.execute(_OWNERS, values, prepare=False)}
+    for match in _entries(db, (tenant,), query, wanted, "" if are_joined else unsure):
+        session = given(match.session)
+        if session not in found and searching.holds(searching.joined(match.entry().text), wanted):
+            found.add(session)
+    return found
+
+
 def _found(rows: PostgresRows, query: Query, wanted: Phrases) -> list[_Match]:
     """What ``query`` describes, newest first."""
     db, tenant = rows.db, rows.tenant
@@ -253,8 +289,12 @@ def _found(rows: PostgresRows, query: Query, wanted: Phrases) -> list[_Match]:
     return found
 
 
-def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases) -> Iterator[_Match]:
-    """What the index finds, newest first, page by page as far as somebody asks for them."""
+def _entries(
+    db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases, among: str = ""
+) -> Iterator[_Match]:
+    """What the index finds, newest first, page by page as far as somebody asks for them; ``among`` the entries that
+    another ``tsquery`` finds, too.
+    """
     conditions: list[tuple[str, object]] = [
         ("AND family = %s", of[1] if len(of) > 1 else None),
         ("AND time >= %s", query.since),
@@ -263,12 +303,17 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         ("AND tokens <= %s", query.max_tokens),
     ]
     given_ones: list[tuple[str, list[object]]] = [(sql, [value]) for sql, value in conditions if value is not None]
+    if among:
+        given_ones.append(("AND words @@ %s::tsquery", [among]))
     if query.owners is not None:
         given_ones.append((_OWNED, [of[0], [*map(stored, query.owners)]]))
     asked = index.question(of, query, wanted)
-    before, size = query.before, max(0, query.limit)
+    page, size = None, max(0, query.limit)
+    if query.before is not None:
+        page = db.execute(_MOMENT, (query.before, of[0], query.before)).fetchone()
+        size = 0 if page is None else size
     while size:
-        older: list[tuple[str, list[object]]] = [] if before is None else [("AND arrival < %s", [before])]
+        older: list[tuple[str, list[object]]] = [] if page is None else [("AND (time, arrival) < (%s, %s)", [*page])]
         bounds = [*given_ones, *older]
         sql = _FIND.format(" ".join(text for text, _ in bounds))
         values = (f"'{index.ANY}'", of[0], asked, *(value for _, values in bounds for value in values), size)
@@ -278,4 +323,4 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
             yield _Match._make((*row[:7], row[7:]))
         if len(rows) < size:
             return
-        before, size = rows[-1][0], size * 4
+        page, size = (rows[-1][7 + _TIME], rows[-1][0]), size * 4

@@ -7,7 +7,7 @@ from thinkback.wire.anthropic.events import read_failure
 from thinkback.wire.anthropic.parameters import PARAMETERS, options
 from thinkback.wire.anthropic.read import Reader, raw_response, report
 from thinkback.wire.anthropic.read_request import read_messages, read_request
-from thinkback.wire.dialect import PLAIN_TRACE, Dialect
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, role_of
 from thinkback.wire.front import Front
 
 
@@ -29,6 +29,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=report,
     parameters=PARAMETERS,
     trace=PLAIN_TRACE,

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.commits import Failure, Usage
-from thinkback.wire.values import count
+from thinkback.model.commits import Failure, Usage, token_count
 
 
 class TextPiece(
@@ -89,14 +88,24 @@ def read_usage(raw: Mapping[str, Any]) -> Usage | None:
         return None
     details = raw.get("output_tokens_details")
     return Usage(
-        input=count(raw.get("input_tokens")),
-        output=count(raw.get("output_tokens")),
-        reasoning=count(details.get("thinking_tokens")) if isinstance(details, Mapping) else None,
-        cached=count(raw.get("cache_read_input_tokens")),
-        cache_write=count(raw.get("cache_creation_input_tokens")),
+        input=raw.get("input_tokens"),
+        output=raw.get("output_tokens"),
+        reasoning=details.get("thinking_tokens") if isinstance(details, Mapping) else None,
+        cached=raw.get("cache_read_input_tokens"),
+        cache_write=raw.get("cache_creation_input_tokens"),
         counted=("cache_beside_input",),
         wire=canonical.source(raw),
+        last_input=_last_input(raw.get("iterations")),
     )
+
+
+def _last_input(iterations: object) -> int | None:
+    """What the last call of the model itself was given; others are those of tools that the provider ran."""
+    calls = iterations if isinstance(iterations, list) else []
+    own = [each for each in calls if isinstance(each, Mapping) and each.get("type", "message") == "message"]
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    counts = [token_count(own[-1].get(name)) for name in names] if own else [None]
+    return None if counts[0] is None else sum(filter(None, counts))
 
 
 def read_failure(status: int, body: Any) -> Failure:

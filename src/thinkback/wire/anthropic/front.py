@@ -16,9 +16,9 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.wire.anthropic.hiding import Hiding
-from thinkback.wire.anthropic.write_response import Writer, write_error, write_response
+from thinkback.wire.anthropic.write_response import THREAD_NOT_FOUND, Writer, write_error, write_response
 from thinkback.wire.framing import DATA_LINE, last_event, written_events
-from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, is_object
+from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, Unserved, is_object
 from thinkback.wire.splicing import spliced
 
 # A key with a text that is not empty; most events have none.
@@ -157,8 +157,18 @@ FRONT = Front(
             Field("file_id", "messages"),
             Field("file_id", "system"),
             Field("skills", "container"),
-            Field("thread.previous_message_id"),
         ),
+        unserved=(
+            # Claude Code falls back by these words, the anthropic package by the code; another code ends the program.
+            Unserved(
+                "thread.type",
+                "continue",
+                THREAD_NOT_FOUND,
+                "capability_rejected: beta_header:message-threads-2026-08-12: threads are not continued here; "
+                "send the whole conversation",
+            ),
+        ),
+        served_whole=("thread",),
     ),
     writer=Writer,
     write_response=write_response,

@@ -123,7 +123,8 @@ class Part:
                 arguments = canonical.whole("".join(self.pieces))
                 return ToolCall(self._given("id"), self._given("name"), arguments, wire=self._wire())
         opaque = tuple(Carrier(kind, value) for field, kind in _CARRIERS if (value := self._opaque(field)))
-        return Unknown(self._object(), opaque)
+        wire = self._object()
+        return Unknown(wire, opaque, text=summary_in(wire) if self.kind == "compaction" else "")
 
     def _given(self, field: str) -> str:
         value = self.start.get(field)
@@ -160,3 +161,9 @@ class Part:
                 fields[field] = string(canonical.whole(self._given(field) + "".join(pieces)))
         fields.update({field: canonical.source(value) for field, value in self.whole.items()})
         return joined(fields)
+
+
+def summary_in(wire: str) -> str:
+    """The readable summary of a compaction block; empty where it has none."""
+    content = canonical.decode(wire).get("content")
+    return content if isinstance(content, str) else ""

@@ -16,7 +16,7 @@ from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.wire import histories
 from thinkback.wire.anthropic import media, write
 from thinkback.wire.anthropic.blocks import NAME, wire_object
-from thinkback.wire.anthropic.parts import Part
+from thinkback.wire.anthropic.parts import Part, summary_in
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
@@ -157,7 +157,10 @@ def _part(part: Mapping[str, Any]) -> Text | Media | Unknown:
     text = part.get("text")
     if part.get("type") == "text" and isinstance(text, str):
         return Text(text, wire="" if set(part) == {"type", "text"} else canonical.source(part))
-    return media.read_part(part) if media.is_media(part) else Unknown(canonical.source(part))
+    if media.is_media(part):
+        return media.read_part(part)
+    wire = canonical.source(part)
+    return Unknown(wire, text=summary_in(wire) if part.get("type") == "compaction" else "")
 
 
 def _result(part: Mapping[str, Any], names: dict[str, str]) -> ToolResult:

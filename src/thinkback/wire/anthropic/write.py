@@ -26,6 +26,7 @@ system_on_top = True
 alternates = False
 results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
+custom_tools: Literal["all", "some", "none"] = "none"
 _string = canonical.string
 call_id = fitting("a-zA-Z0-9_-", "toolu_")
 # Chat completions offer a tool without parameters like this; an input schema has to be that of an object.

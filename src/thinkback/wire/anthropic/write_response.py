@@ -32,6 +32,7 @@ _STOP_REASONS: dict[Outcome, str] = {
     "safety": "refusal",
     "paused": "pause_turn",
 }
+THREAD_NOT_FOUND = "thread_not_found"
 _ERRORS: dict[int, str] = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -225,7 +226,10 @@ def write_error(problem: Problem) -> bytes:
     kind = problem.type if problem.type in _ERROR_TYPES else _ERRORS.get(problem.status, "")
     if not kind:
         kind = "invalid_request_error" if 400 <= problem.status < 500 else "api_error"
-    return b'{"type":"error","error":{"type":%b,"message":%b}}' % (_string(kind), _string(problem.message))
+    said = b'"type":%b,"message":%b' % (_string(kind), _string(problem.message))
+    if problem.code == THREAD_NOT_FOUND:
+        said += b',"details":{"error_code":%b}' % _string(problem.code)
+    return b'{"type":"error","error":{%b}}' % said
 
 
 def _message(shown: Shown, content: bytes, stop: tuple[bytes, bytes], usage: bytes) -> bytes:

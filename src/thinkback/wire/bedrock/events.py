@@ -15,7 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.event_stream import EXCEPTION
 from thinkback.wire.result import Stop
-from thinkback.wire.values import count, words
+from thinkback.wire.values import words
 
 STOPS: dict[str, Stop] = {
     "end_turn": "stop",
@@ -76,10 +76,10 @@ def read_usage(raw: Any) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     return Usage(
-        input=count(raw.get("inputTokens")),
-        output=count(raw.get("outputTokens")),
-        cached=count(raw.get("cacheReadInputTokens")),
-        cache_write=count(raw.get("cacheWriteInputTokens")),
+        input=raw.get("inputTokens"),
+        output=raw.get("outputTokens"),
+        cached=raw.get("cacheReadInputTokens"),
+        cache_write=raw.get("cacheWriteInputTokens"),
         counted=("cache_beside_input",),
         wire=canonical.source(raw),
     )

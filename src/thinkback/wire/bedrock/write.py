@@ -29,6 +29,7 @@ system_on_top = True
 alternates = True
 results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
+custom_tools: Literal["all", "some", "none"] = "none"
 _string = canonical.string
 # Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.
 call_id = fitting("a-zA-Z0-9_.:-", "tooluse_")

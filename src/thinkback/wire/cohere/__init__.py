@@ -7,7 +7,7 @@ from thinkback.wire.cohere.events import read_failure
 from thinkback.wire.cohere.parameters import PARAMETERS, options
 from thinkback.wire.cohere.read import Reader, raw_response
 from thinkback.wire.cohere.read_request import read_messages, read_request
-from thinkback.wire.dialect import Dialect, Trace, no_report, thought
+from thinkback.wire.dialect import Dialect, Trace, no_report, role_of, thought
 
 DIALECT = Dialect(
     name="cohere",
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=Trace(empty_text=None, calls_without_id=False, blank_texts=True, readable=thought),

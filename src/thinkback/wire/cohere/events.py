@@ -78,19 +78,12 @@ def read_usage(raw: Any) -> Usage | None:
     tokens = raw.get("tokens")
     counts = tokens if isinstance(tokens, dict) else {}
     return Usage(
-        input=_count(counts.get("input_tokens")),
-        output=_count(counts.get("output_tokens")),
-        reasoning=_count(counts.get("reasoning_tokens")),
-        cached=_count(raw.get("cached_tokens")),
+        input=counts.get("input_tokens"),
+        output=counts.get("output_tokens"),
+        reasoning=counts.get("reasoning_tokens"),
+        cached=raw.get("cached_tokens"),
         wire=canonical.source(raw),
     )
-
-
-def _count(value: object) -> int | None:
-    """Counts come as floats in places."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value)
 
 
 def read_failure(status: int, body: Any) -> Failure:

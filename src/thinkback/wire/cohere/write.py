@@ -25,6 +25,7 @@ system_on_top = False
 alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
+custom_tools: Literal["all", "some", "none"] = "none"
 _string = canonical.string
 
 

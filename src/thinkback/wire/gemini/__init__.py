@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from thinkback.wire.dialect import Dialect, Trace, no_report, thought
+from thinkback.wire.dialect import Dialect, Trace, no_report, role_of, thought
 from thinkback.wire.front import Front
 from thinkback.wire.gemini import write
 from thinkback.wire.gemini.parameters import PARAMETERS, options
@@ -31,6 +31,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=Trace(empty_text=re.compile(rb'"text"\s*:\s*""'), calls_without_id=True, blank_texts=False, readable=thought),

@@ -10,7 +10,6 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
 from thinkback.wire.documents import NOT_LISTED
-from thinkback.wire.values import count
 
 
 class TextPart(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
@@ -87,16 +86,16 @@ def read_usage(source: bytes) -> Usage | None:
     The typed reading takes the object as it stands: numbers beyond all bounds, and bytes that are no text.
     """
     try:
-        raw = canonical.decode(source) if source else None
+        raw = canonical.decode_lenient(source) if source else None
     except msgspec.DecodeError:
         return None
     if not isinstance(raw, dict) or not raw:
         return None
     return Usage(
-        input=count(raw.get("promptTokenCount")),
-        output=count(raw.get("candidatesTokenCount")),
-        reasoning=count(raw.get("thoughtsTokenCount")),
-        cached=count(raw.get("cachedContentTokenCount")),
+        input=raw.get("promptTokenCount"),
+        output=raw.get("candidatesTokenCount"),
+        reasoning=raw.get("thoughtsTokenCount"),
+        cached=raw.get("cachedContentTokenCount"),
         counted=("reasoning_beside_output",),
         wire=canonical.source(raw),
     )

@@ -26,7 +26,7 @@ def _show_model(listed: Listed) -> dict[str, Any]:
     return {
         "name": f"models/{listed.id}",
         "displayName": listed.display or listed.id,
-        "supportedGenerationMethods": ["generateContent", "streamGenerateContent"],
+        "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
         **{key: size for key, size in sizes.items() if size},
     }
 
@@ -35,8 +35,9 @@ FRONT = Front(
     address=Address(
         paths={},
         calls={"generateContent": False, "streamGenerateContent": True},
-        marks=re.compile(r"\A/v1(?:beta|alpha)"),
+        marks=re.compile(r"\A/v1(?:beta(?!/openai/)|alpha)"),
         header="x-goog-api-key",
+        counting="countTokens",
     ),
     body=Body(
         messages="contents",
@@ -78,4 +79,6 @@ FRONT = Front(
     operation="generate_content",
     list_models=_list_models,
     show_model=_show_model,
+    counted="totalTokens",
+    counts_in="generateContentRequest",
 )

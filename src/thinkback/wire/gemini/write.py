@@ -24,6 +24,7 @@ system_on_top = True
 alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "calls"
+custom_tools: Literal["all", "some", "none"] = "none"
 
 
 def top(message: Message) -> bytes:

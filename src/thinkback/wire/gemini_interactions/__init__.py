@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report, role_or_type_of
 from thinkback.wire.gemini_interactions import write
 from thinkback.wire.gemini_interactions.parameters import PARAMETERS, options
 from thinkback.wire.gemini_interactions.read import Reader, raw_response
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_or_type_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=PLAIN_TRACE,

@@ -12,7 +12,6 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
 from thinkback.wire.documents import NOT_LISTED
-from thinkback.wire.values import count
 
 
 class SummaryText(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
@@ -67,10 +66,10 @@ def read_usage(raw: object) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     return Usage(
-        input=count(raw.get("total_input_tokens")),
-        output=count(raw.get("total_output_tokens")),
-        reasoning=count(raw.get("total_thought_tokens")),
-        cached=count(raw.get("total_cached_tokens")),
+        input=raw.get("total_input_tokens"),
+        output=raw.get("total_output_tokens"),
+        reasoning=raw.get("total_thought_tokens"),
+        cached=raw.get("total_cached_tokens"),
         counted=("reasoning_beside_output",),
         wire=canonical.source(raw),
     )

@@ -21,7 +21,7 @@ from thinkback.wire.gemini_interactions.blocks import steps_of
 from thinkback.wire.gemini_interactions.steps import Steps
 from thinkback.wire.google import read_failure
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.result import UNDER_WAY, ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import plain, source_of
 
 _STOPS: dict[str, Stop] = {
@@ -80,10 +80,13 @@ class Reader(BodyReader):
         """Why the response is incomplete although nothing said so outright."""
         if _STOPS.get(self._status) == "error":
             return Failure(f"the interaction ended with status {self._status}", type="error", code=self._status)
-        if not self._is_whole:
+        is_queued = self._status == "queued" and self._tail is None and not self._begun
+        if not self._is_whole and not is_queued:
             return self._broken_off()
         if self._status in _UNDER_WAY:
-            return Failure(f"the interaction has not ended: its status is {self._status}", type="truncated")
+            return Failure(
+                f"the interaction has not ended: its status is {self._status}", type=UNDER_WAY, code=self._status
+            )
         return None
 
     def _read(self, payloads: list[bytes]) -> None:

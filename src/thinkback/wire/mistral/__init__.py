@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report, role_of
 from thinkback.wire.mistral import write
 from thinkback.wire.mistral.chunks import read_failure
 from thinkback.wire.mistral.parameters import PARAMETERS, options
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=PLAIN_TRACE,

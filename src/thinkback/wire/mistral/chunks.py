@@ -11,7 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
-from thinkback.wire.values import count, words
+from thinkback.wire.values import words
 
 # Only as deep as they are on the wire: what these shapes let through needs no further check.
 _Plain: TypeAlias = str | int | float | bool | None
@@ -70,10 +70,10 @@ def read_usage(raw: Any) -> Usage | None:
         return None
     prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
     return Usage(
-        input=count(raw.get("prompt_tokens")),
-        output=count(raw.get("completion_tokens")),
-        reasoning=count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else None,
-        cached=count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else None,
+        input=raw.get("prompt_tokens"),
+        output=raw.get("completion_tokens"),
+        reasoning=completion.get("reasoning_tokens") if isinstance(completion, dict) else None,
+        cached=prompt.get("cached_tokens") if isinstance(prompt, dict) else None,
         wire=canonical.source(raw),
     )
 

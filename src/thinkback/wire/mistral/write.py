@@ -59,6 +59,7 @@ system_on_top = False
 alternates = True
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "always"
+custom_tools: Literal["all", "some", "none"] = "none"
 _BRIDGE = b'{"role":"assistant","content":"(No answer was given.)"}'
 _string = canonical.string
 

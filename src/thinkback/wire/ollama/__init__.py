@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkback.wire.dialect import Dialect, Trace, no_report, thought
+from thinkback.wire.dialect import Dialect, Trace, no_report, role_of, thought
 from thinkback.wire.ollama import write
 from thinkback.wire.ollama.lines import read_failure
 from thinkback.wire.ollama.parameters import PARAMETERS, options
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=Trace(empty_text=None, calls_without_id=False, blank_texts=True, readable=thought),

@@ -12,7 +12,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.documents import NOT_LISTED
-from thinkback.wire.values import count, words
+from thinkback.wire.values import words
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -79,8 +79,8 @@ def read_usage(body: dict[str, Any]) -> Usage | None:
     if not counts:
         return None
     return Usage(
-        input=count(counts.get("prompt_eval_count")),
-        output=count(counts.get("eval_count")),
+        input=counts.get("prompt_eval_count"),
+        output=counts.get("eval_count"),
         wire=canonical.source(counts),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report, role_of
 from thinkback.wire.front import Front
 from thinkback.wire.openai_chat import write
 from thinkback.wire.openai_chat.chunks import read_failure
@@ -29,6 +29,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_of,
     report=no_report,
     parameters=PARAMETERS,
     trace=PLAIN_TRACE,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Carrier, ToolCall
+from thinkback.model.blocks import CUSTOM_CALL, Carrier, ToolCall
 from thinkback.model.deltas import ToolCallDelta
 from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.openai_chat.merge import Merged
@@ -29,16 +29,17 @@ class CallPart:
         self.field = "tool_calls"
 
     def block(self) -> ToolCall:
-        name, arguments, wire = self.name, join(self.arguments), ""
+        name, arguments, wire, field = self.name, join(self.arguments), "", self.field
         function, extra = self.function.value(), self.extra.value()
         custom = extra.get("custom")
         if self.type != "function" and isinstance(custom, dict):
             name, arguments = str(custom.get("name", "")), str(custom.get("input", ""))
             wire = canonical.source({"id": self.id, "type": self.type, **extra})
+            field = CUSTOM_CALL if self.type == "custom" else field
         elif extra or function or self.type != "function":
             function = {"name": name, "arguments": arguments, **function}
             wire = canonical.source({"id": self.id, "type": self.type, "function": function, **extra})
-        return ToolCall(self.id, name, arguments, source_field=self.field, carriers=_signature(extra), wire=wire)
+        return ToolCall(self.id, name, arguments, source_field=field, carriers=_signature(extra), wire=wire)
 
 
 def _signature(extra: dict[str, Any]) -> tuple[Carrier, ...]:

@@ -12,7 +12,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
-from thinkback.wire.values import count, words
+from thinkback.wire.values import words
 
 # Only as deep as they are on the wire: what these shapes let through needs no further check.
 _Plain: TypeAlias = str | int | float | bool | None
@@ -95,11 +95,11 @@ def read_usage(raw: Any) -> Usage | None:
     if cached is None:  # DeepSeek's name, and Kimi's place
         cached = raw.get("prompt_cache_hit_tokens", raw.get("cached_tokens"))
     return Usage(
-        input=count(raw.get("prompt_tokens")),
-        output=count(raw.get("completion_tokens")),
-        reasoning=count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
-        cached=count(cached),
-        cache_write=count(details.get("cache_write_tokens")),
+        input=raw.get("prompt_tokens"),
+        output=raw.get("completion_tokens"),
+        reasoning=(completion if isinstance(completion, dict) else {}).get("reasoning_tokens"),
+        cached=cached,
+        cache_write=details.get("cache_write_tokens"),
         wire=canonical.source(raw),
     )
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
+from thinkback.model.custom_tools import read_custom
 from thinkback.model.think_tags import is_plain
 from thinkback.wire import histories
 from thinkback.wire.openai_chat import media
@@ -166,4 +167,7 @@ def _result(message: Mapping[str, Any], id: str) -> ToolResult:
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
+    custom = read_custom(tool, NAME)
+    if custom is not None:
+        return custom
     return histories.read_function(tool, NAME, lambda value: canonical.encode(value).decode())

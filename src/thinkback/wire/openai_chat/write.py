@@ -12,6 +12,7 @@ from typing import Any, Literal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, content_slice
 from thinkback.model.commits import Message, Response, Tool
+from thinkback.model.custom_tools import definition_of, is_custom, nested_source
 from thinkback.model.plan import Carry
 from thinkback.wire import bodies
 from thinkback.wire.openai_chat import media
@@ -22,6 +23,7 @@ system_on_top = False
 alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
+custom_tools: Literal["all", "some", "none"] = "some"
 _string = canonical.string
 
 
@@ -135,6 +137,8 @@ def _call(call: ToolCall) -> bytes:
     if call.wire:
         return canonical.raw(call.wire)
     fields = (_string(call.id), _string(call.name), _string(call.arguments))
+    if is_custom(call):
+        return b'{"id":%b,"type":"custom","custom":{"name":%b,"input":%b}}' % fields
     written = b'{"id":%b,"type":"function","function":{"name":%b,"arguments":%b}' % fields
     return written + b"".join(map(_signed, _signatures(call))) + b"}"
 
@@ -161,4 +165,10 @@ def _result(result: ToolResult) -> bytes:
 
 def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
     """What follows the messages in the body: tools, model, parameters."""
-    return bodies.end(model, list(map(bodies.function, tools)), params)
+    return bodies.end(model, list(map(_tool, tools)), params)
+
+
+def _tool(tool: Tool) -> bytes:
+    if tool.dialect == "" and definition_of(tool) is not None:
+        return canonical.raw(nested_source(tool))
+    return bodies.function(tool)

@@ -17,6 +17,7 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, is_shown
 from thinkback.model.commits import Outcome, Usage
+from thinkback.model.custom_tools import is_custom
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
 from thinkback.wire.openai import write_error
 from thinkback.wire.openai_chat import media
@@ -42,10 +43,11 @@ class _Call:
     ``has_begun``: its first event was written; ``is_given``: so were arguments.
     """
 
-    __slots__ = ("has_begun", "id", "is_given", "made_up", "name", "number")
+    __slots__ = ("has_begun", "id", "is_custom", "is_given", "made_up", "name", "number")
 
-    def __init__(self, number: int, made_up: str) -> None:
+    def __init__(self, number: int, made_up: str, *, custom: bool) -> None:
         self.number = number
+        self.is_custom = custom
         self.made_up = made_up
         self.id = ""
         self.name = ""
@@ -151,7 +153,9 @@ class Writer:
     def _call(self, index: int) -> _Call:
         call = self._calls.get(index)
         if call is None:
-            call = self._calls[index] = _Call(len(self._calls), call_id("", self._shown.id, index))
+            block = self._shown.block(index)
+            custom = isinstance(block, ToolCall) and is_custom(block)
+            call = self._calls[index] = _Call(len(self._calls), call_id("", self._shown.id, index), custom=custom)
             self._waiting.append(call)
         return call
 
@@ -163,12 +167,16 @@ class Writer:
             call.has_begun = True
             fields = (self._delta, call.number, canonical.string(call.id or call.made_up), canonical.string(call.name))
             head = b'%b"tool_calls":[{"index":%d,"id":%b,"type":"function","function":{"name":%b,"arguments":""}}]'
+            if call.is_custom:
+                head = b'%b"tool_calls":[{"index":%d,"id":%b,"type":"custom","custom":{"name":%b,"input":""}}]'
             events.append(head % fields + _END)
         return b"".join(events)
 
     def _fragment(self, call: _Call, arguments: str) -> bytes:
         call.is_given = True
         fields = (self._delta, call.number, canonical.string(arguments))
+        if call.is_custom:
+            return b'%b"tool_calls":[{"index":%d,"custom":{"input":%b}}]' % fields + _END
         return b'%b"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % fields + _END
 
     def _rest_of_calls(self, blocks: Iterable[Block]) -> bytes:
@@ -182,7 +190,7 @@ class Writer:
                 call.id, call.name = block.id, block.name
                 events.append(self._begin(call))
             if not call.is_given:
-                events.append(self._fragment(call, block.arguments or "{}"))
+                events.append(self._fragment(call, block.arguments or ("" if call.is_custom else "{}")))
         return b"".join(events)
 
 
@@ -219,14 +227,16 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
 
 def _calls(blocks: Iterable[Block], shown: Shown) -> list[dict[str, Any]]:
     return [
-        {
-            "id": call_id(block.id, shown.id, index),
-            "type": "function",
-            "function": {"name": block.name, "arguments": block.arguments or "{}"},
-        }
+        {"id": call_id(block.id, shown.id, index), **_called(block)}
         for index, block in enumerate(blocks)
         if isinstance(block, ToolCall)
     ]
+
+
+def _called(call: ToolCall) -> dict[str, Any]:
+    if is_custom(call):
+        return {"type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    return {"type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
 
 
 def _images(blocks: Iterable[Block]) -> list[Any]:

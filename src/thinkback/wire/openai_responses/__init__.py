@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkback.wire.dialect import Dialect, Trace
+from thinkback.wire.dialect import Dialect, Trace, role_or_type_of
 from thinkback.wire.front import Front
 from thinkback.wire.openai_responses import write
 from thinkback.wire.openai_responses.events import read_failure
@@ -29,6 +29,7 @@ DIALECT = Dialect(
     read_request=read_request,
     read_messages=read_messages,
     raw_response=raw_response,
+    item_name=role_or_type_of,
     report=report,
     parameters=PARAMETERS,
     trace=Trace(empty_text=None, calls_without_id=False, blank_texts=False, readable=joined_thought),

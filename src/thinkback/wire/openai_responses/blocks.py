@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, CarrierKind, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.model.blocks import CUSTOM_CALL, Block, Carrier, CarrierKind, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.wire.placeholders import marked
 from thinkback.wire.values import plain
 
 BETWEEN_PARTS = "\n\n"
-CUSTOM = "custom_tool_call"
+CUSTOM = CUSTOM_CALL
 _Read: TypeAlias = Text | ThinkingBlock | ToolCall
 _before_title = re.compile(BETWEEN_PARTS + r"(?=\*\*)")
 _NOT_SAID = frozenset({"reasoning_text", "summary_text"})

@@ -11,7 +11,6 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
-from thinkback.wire.values import count
 
 Field: TypeAlias = Literal["content", "summary", "arguments", "input"]
 
@@ -56,11 +55,11 @@ def read_usage(raw: Any) -> Usage | None:
         return None
     given, made = _details(raw, "input"), _details(raw, "output")
     return Usage(
-        input=count(raw.get("input_tokens")),
-        output=count(raw.get("output_tokens")),
-        reasoning=count(made.get("reasoning_tokens")),
-        cached=count(given.get("cached_tokens")),
-        cache_write=count(given.get("cache_write_tokens")),
+        input=raw.get("input_tokens"),
+        output=raw.get("output_tokens"),
+        reasoning=made.get("reasoning_tokens"),
+        cached=given.get("cached_tokens"),
+        cache_write=given.get("cache_write_tokens"),
         wire=canonical.source(raw),
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from thinkback.wire.framing import last_event
-from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, is_object
+from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Unserved, is_object
 from thinkback.wire.openai import list_models, show_model
 from thinkback.wire.openai_responses.hiding import Hiding
 from thinkback.wire.openai_responses.write_response import Writer, write_error, write_response
@@ -109,13 +109,20 @@ FRONT = Front(
         thinking="",
         models=(*ROUTERS, Field("model", "tools"), Field("tools", "input", _leads_on), Field("prompt")),
         stored=(
-            Field("background"),
             Field("conversation"),
             Field("prompt"),
             # tools may also be given as an item
             *(Field(key, under) for key in _STORED for under in ("input", "tools")),
             *(Field("container", under, is_object) for under in ("input", "tools")),
             Field("", "input", _is_image_by_id),
+        ),
+        unserved=(
+            Unserved(
+                "background",
+                True,
+                "background_not_supported",
+                "background responses are not served here: send the request without background",
+            ),
         ),
     ),
     writer=Writer,

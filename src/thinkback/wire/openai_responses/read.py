@@ -23,7 +23,7 @@ from thinkback.wire.openai_responses.blocks import thoughts, wire_object
 from thinkback.wire.openai_responses.output import Output
 from thinkback.wire.placeholders import Placeholders, parted
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, Report, Stop, outcome_of
+from thinkback.wire.result import UNDER_WAY, ReadOptions, ReadResult, Report, Stop, outcome_of
 from thinkback.wire.sources import items, joined, members
 from thinkback.wire.values import plain
 
@@ -87,8 +87,11 @@ class Reader(BodyReader):
             return None
         if self._status in _STOPS:
             return Failure(f"the provider ended the response with status {self._status}", type="error")
-        if self._status:
-            return Failure(f"the response is not finished: its status is {self._status}", type="truncated")
+        # A stream may end with it, too: nothing came of the answer yet.
+        is_queued = self._tail is None and not self._begun and self._body.get("status") == "queued"
+        status = self._status or ("queued" if is_queued else "")
+        if status:
+            return Failure(f"the response is not finished: its status is {status}", type=UNDER_WAY, code=status)
         return super()._unfinished()
 
     def _envelope(self, has_usage: bool, has_error: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from thinkback.errors import WireError
-from thinkback.model import canonical
+from thinkback.model import canonical, custom_tools
 from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.wire import histories
@@ -26,8 +26,6 @@ from thinkback.wire.result import ReadRequest
 UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _READ = frozenset({"input", "model", "tools", "instructions"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
-# What a tool takes that takes any text.
-_ONE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
 # What a program, not a model, puts between the messages.
 _SETTINGS = frozenset({"configuration_update", "compaction_trigger"})
 _UPDATED = ("reasoning", "text")
@@ -190,10 +188,11 @@ def read_tool(tool: Any) -> Tool:
 
     The API also takes functions in the shape of chat completions.
     """
+    custom = custom_tools.read_custom(tool, NAME)
+    if custom is not None:
+        return custom
     wire = canonical.source(tool)
     kind = str(tool.get("type") or "") if isinstance(tool, Mapping) else ""
-    if kind == "custom" and isinstance(tool.get("name"), str):
-        return Tool(tool["name"], str(tool.get("description") or ""), _ONE_TEXT, wire, NAME)
     if kind != "function":
         return Tool(kind, wire=wire, dialect=NAME)
     inner = tool.get("function")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Message, Response, Tool
+from thinkback.model.custom_tools import definition_of, flat_source
 from thinkback.model.plan import Carry
 from thinkback.wire import bodies
 from thinkback.wire.call_ids import fitting
@@ -27,6 +28,7 @@ system_on_top = False
 alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
+custom_tools: Literal["all", "some", "none"] = "all"
 _string = canonical.string
 # Bedrock's own ids have a colon.
 call_id = fitting("A-Za-z0-9_:-", "call_")
@@ -154,6 +156,8 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
 
 def _tool(tool: Tool) -> bytes:
     """A definition as it was written, unless in the shape of chat completions, which has it all one level down."""
+    if tool.dialect == "" and definition_of(tool) is not None:
+        return canonical.raw(flat_source(tool))
     if tool.wire and (tool.dialect or "function" not in members(tool.wire)):
         return canonical.raw(tool.wire)
     return b'{"type":"function","name":%b,"description":%b,"parameters":%b}' % (

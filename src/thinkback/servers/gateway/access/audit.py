@@ -88,6 +88,18 @@ class Audit:
                 self._complain(f"the audit log {self._path} cannot be written: {error.strerror}")
 
 
+def person() -> str:
+    """The user of this process, and who is behind it where it became another."""
+    import getpass
+
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        user = f"uid {os.getuid()}"
+    behind = os.environ.get("SUDO_USER") or os.environ.get("DOAS_USER") or ""
+    return f"{behind} as {user}" if behind and behind != user else user
+
+
 def _append(path: Path, line: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
     try:

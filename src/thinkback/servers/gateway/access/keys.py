@@ -49,7 +49,10 @@ def digest_of(secret: str) -> bytes:
 
 
 class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the holder of a key may do, as it is kept; ``recording`` is the configuration's where it is ``None``."""
+    """What the holder of a key may do, as it is kept; ``recording`` is the configuration's where it is ``None``.
+
+    ``continues`` is the key in whose place it came: its conversations and its usage are this one's.
+    """
 
     models: tuple[str, ...] = ("*",)
     recording: Recording | None = None
@@ -57,6 +60,13 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     budget: Budget = Budget()
     limits: Limits = Limits()
     view: bool = False
+    team: str = ""
+    continues: str = ""
+
+
+def id_of(row: KeyRow) -> str:
+    """The id that conversations and usage of a key go by: that of the first of those that came in its place."""
+    return canonical.decode(row.terms, Terms).continues or row.id
 
 
 def new_key(
@@ -81,7 +91,7 @@ def grant_of(row: KeyRow, recording: Recording = "full") -> Grant:
     """The grant that a kept key stands for; ``recording`` is what holds where it does not say."""
     terms = canonical.decode(row.terms, Terms)
     return Grant(
-        key=row.id,
+        key=terms.continues or row.id,
         tenant=row.tenant,
         name=row.name,
         models=terms.models,

@@ -1,15 +1,17 @@
 """What keys use, and the budgets that end it.
 
 What is used is added up in memory and stored once in ``EVERY`` seconds: a crash loses so much at most, and what is
-used meanwhile by other processes is seen so late. A budget is looked at before a request and reserves nothing: it may
-be overspent by what is under way when it ends.
+used meanwhile by other processes is seen so late. A request reserves what it will probably use until it ends, in its
+process: a second one begins only where both fit. One that is alone is served while anything is left, so that it may
+overspend the budget by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -27,6 +29,15 @@ PATIENCE = 2.0
 """Seconds for which a database that may do without is waited for."""
 REMEMBERED = 20_000
 DAYS_KEPT = 400
+FIRST_OUTPUT = 1_000
+"""Tokens that the first response of a key is taken to have."""
+MOST_OUTPUT = 128_000
+"""Tokens of one response beyond which a mean does not believe its provider."""
+MEAN_OF = 50
+AGAIN = 1.0
+"""Seconds after which a request that runs may have ended."""
+TRIES = 3
+"""Keys in a row whose use cannot be stored; then it is not the keys that are at fault."""
 
 
 _Counts: TypeAlias = dict[str, dict[str, Use]]
@@ -40,8 +51,33 @@ class _Known(NamedTuple):
     at: float
 
 
+class Reservation(NamedTuple):
+    """What a request of ``key`` will probably use of its budget."""
+
+    key: str
+    tokens: int
+    reasoning: int
+
+
+class _Usual:
+    """What the requests of a key use: means over the last ones, and what those that run have reserved."""
+
+    def __init__(self) -> None:
+        self.output = self.reasoning = float(FIRST_OUTPUT)
+        self.requests = 0
+        self.open: list[Reservation] = []
+
+    def learn(self, use: Use) -> None:
+        """A request ended with ``use``; one without a response says nothing."""
+        if not use.output:
+            return
+        self.requests = min(self.requests + 1, MEAN_OF)
+        self.output += (min(use.output, MOST_OUTPUT) - self.output) / self.requests
+        self.reasoning += (min(use.reasoning, MOST_OUTPUT) - self.reasoning) / self.requests
+
+
 class Spending:
-    """Counts what is used. ``keep`` is run beside the server; ``flush`` once more when that has ended.
+    """Counts what is used. ``keep`` is run again and again beside the server, and ``flush`` when that has ended.
 
     ``blind``: a budget that cannot be read stops nobody. ``clock`` gives seconds that only grow, ``now`` the time UTC.
     """
@@ -61,6 +97,9 @@ class Spending:
         self._leaving: _Counts = {}
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
+        self._usual: dict[str, _Usual] = {}
+        # Keys whose use the database refused while it stored that of others.
+        self._refused: set[str] = set()
 
     def add(self, grant: Grant, use: Use) -> None:
         """Count what a request of ``grant`` used; takes no time."""
@@ -77,16 +116,53 @@ class Spending:
         known = self._known.get(grant.key)
         if known is None or self._clock() - known.at >= EVERY:
             known = await self._read(grant.key, known)
-        now = self._now()
-        period = period_of(budget, now)
-        used = known.uses.get(period, Use())
+        _compare(budget, self._used(grant, known.uses), self._now())
+
+    def _used(self, grant: Grant, uses: Mapping[str, Use]) -> Use:
+        """What ``grant`` used in the period of its budget: as the database has it, and as it is not stored yet."""
+        period = period_of(grant.budget, self._now())
+        used = uses.get(period, Use())
         for unsaved in (self._waiting, self._leaving):
             for day, use in unsaved.get(grant.key, {}).items():
                 used = used.plus(use) if period in periods(day) else used
-        _compare(budget, used, now)
+        return used
+
+    def reserve(self, grant: Grant, input: int) -> Reservation | None:
+        """Reserve what a request with so many tokens of ``input`` will use; ``settle`` ends that.
+
+        ``None`` for a key without a budget. Raises ``Refused`` (429) where it does not fit beside those that run.
+        """
+        budget = grant.budget
+        if budget.tokens is None and budget.reasoning is None:
+            return None
+        usual = self._usual.get(grant.key)
+        if usual is None:
+            while len(self._usual) >= REMEMBERED:
+                del self._usual[next(iter(self._usual))]
+            usual = self._usual[grant.key] = _Usual()
+        wanted = Reservation(grant.key, input + round(usual.output), round(usual.reasoning))
+        known = self._known.get(grant.key)
+        used = self._used(grant, known.uses if known is not None else {})
+        _compare(budget, used, self._now())
+        for what, limit, so_far, reserved, more in (
+            ("tokens", budget.tokens, used.input + used.output, [each.tokens for each in usual.open], wanted.tokens),
+            ("reasoning tokens", budget.reasoning, used.reasoning, [e.reasoning for e in usual.open], wanted.reasoning),
+        ):
+            if usual.open and limit is not None and so_far + sum(reserved) + more > limit:
+                raise _reserved(what, limit, len(usual.open))
+        usual.open.append(wanted)
+        return wanted
+
+    def settle(self, reservation: Reservation, use: Use) -> None:
+        """The request ended, and its use was added."""
+        usual = self._usual.get(reservation.key)
+        if usual is not None and reservation in usual.open:
+            usual.open.remove(reservation)
+            usual.learn(use)
 
     async def flush(self) -> None:
-        """Store what was counted. Raises ``StoreError``: then it is still counted here, for the next time.
+        """Store what was counted. Raises what kept some of it from being stored: that is still counted here, for the
+        next time.
 
         Where a connection breaks at the moment of storing, up to a second's worth may be counted twice.
         """
@@ -98,33 +174,58 @@ class Spending:
             if not self._waiting:
                 return
             self._leaving, self._waiting = self._waiting, {}
-            spent = list(_by_period(self._leaving))
             try:
-                sums = await self._run(lambda: self._office.spending.add(spent))
-            except BaseException:
+                await self._store_leaving()
+            finally:
                 for key, days in self._leaving.items():
                     for day, use in days.items():
                         _add(self._waiting, key, day, use)
-                raise
-            finally:
                 self._leaving = {}
-            for key, period, use in sums:
-                known = self._known.get(key)
-                if known is not None:
-                    self._known[key] = known._replace(uses={**known.uses, period: use})
 
-    async def keep(self, complain: Callable[[StoreError], object]) -> None:
-        """Flush for ever; ``complain`` is told of the first failure of each run of them."""
-        failing = False
-        while True:
-            await asyncio.sleep(EVERY)
+    async def _store_leaving(self) -> None:
+        """Store all keys together; where that fails each by itself, so that one whose use is refused stops no other.
+
+        Raises the last failure. Several keys in a row that fail end the round: it is the database then.
+        """
+        together = [key for key in self._leaving if key not in self._refused]
+        alone = [key for key in self._leaving if key in self._refused]
+        failure: Exception | None = None
+        try:
+            await self._store_keys(together)
+        except Exception as error:
+            failure, alone = error, [*together, *alone]
+        in_a_row = 0
+        for key in random.sample(alone, len(alone)):
             try:
-                await self.flush()
-                failing = False
-            except StoreError as error:
-                if not failing:
-                    complain(error)
-                failing = True
+                await self._store_keys([key])
+            except Exception as error:
+                failure, in_a_row = error, in_a_row + 1
+                self._refused.add(key)
+                if in_a_row == TRIES:
+                    break
+            else:
+                in_a_row = 0
+                self._refused.discard(key)
+        if failure is not None:
+            raise failure
+
+    async def _store_keys(self, keys: Collection[str]) -> None:
+        """Store what ``keys`` used, in one transaction."""
+        spent = list(_by_period({key: self._leaving[key] for key in keys}))
+        if not spent:
+            return
+        sums = await self._run(lambda: self._office.spending.add(spent))
+        for key in keys:
+            del self._leaving[key]
+        for key, period, use in sums:
+            known = self._known.get(key)
+            if known is not None:
+                self._known[key] = known._replace(uses={**known.uses, period: use})
+
+    async def keep(self) -> float:
+        """Flush; returns the seconds until the next time. Raises as ``flush``."""
+        await self.flush()
+        return EVERY
 
     async def forget(self) -> int:
         """Remove days that nobody asks for any more; returns how many rows."""
@@ -196,6 +297,17 @@ def _compare(budget: Budget, used: Use, now: datetime) -> None:
     ):
         if limit is not None and so_far >= limit:
             raise _spent(what, limit, so_far, budget, now)
+
+
+def _reserved(what: str, limit: int, running: int) -> Refused:
+    those = "the request that runs" if running == 1 else f"the {running} requests that run"
+    return Refused(
+        429,
+        "budget_reserved",
+        f"what is left of this key's budget of {limit} {what} is reserved by {those}; retry when one has ended",
+        retry_after=AGAIN,
+        details={"what": what, "limit": limit},
+    )
 
 
 def _spent(what: str, limit: int, used: int, budget: Budget, now: datetime) -> Refused:

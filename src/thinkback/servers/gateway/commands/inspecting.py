@@ -6,6 +6,7 @@ Promises: nothing is made, changed or stored; a text has paths, sizes, counts an
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import shutil
@@ -15,10 +16,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from thinkback.drive.http import Timeouts
 from thinkback.errors import NetworkError, StoreError, ThinkbackError
+from thinkback.proxy.problems import REFUSED
 from thinkback.rules.urls import is_loopback
 from thinkback.servers.gateway.commands.advising import without_keys
-from thinkback.servers.gateway.config.schema import Config, Server, Store
+from thinkback.servers.gateway.config.schema import Config, Server, Store, Upstream
 from thinkback.servers.gateway.http.listening import bind
 from thinkback.servers.gateway.running.places import spool_place, state_place
 from thinkback.servers.gateway.secrets.secret import NAME as SECRET
@@ -29,6 +32,10 @@ from thinkback.stores import SERVER
 from thinkback.stores.gateway_state import FILE
 
 FINE, ATTENTION, STOPS = 0, 1, 2
+_PATIENCE = 5.0
+"""Seconds for which a provider is asked about a key."""
+_PLAIN = ("bearer", "header")
+"""Ways to show a key that are the same for every request."""
 LEAST_FREE = 500_000_000
 """Bytes below which a disk is reported."""
 LARGEST_SKEW = 5.0
@@ -52,6 +59,46 @@ def inspect(config: Config, environment: Mapping[str, str] = os.environ) -> Iter
     yield from (_server(place, config) if place.startswith(SERVER) else _directory(Path(place), config))
     yield from _spool(config.store, place)
     yield from _audit(config.logs.audit)
+    yield from _keys_at_providers(config)
+
+
+def _keys_at_providers(config: Config) -> Iterator[Finding]:
+    """Upstreams that do not take the key that there is: each is asked for its list of models, which costs nothing."""
+    answers = asyncio.run(_answers(config))
+    for name, status in answers.items():
+        if status in REFUSED:
+            yield Finding(ATTENTION, f"upstream {name}: the provider does not take its key ({status})")
+
+
+async def _answers(config: Config) -> dict[str, int]:
+    """The status of each upstream that has a key and answers."""
+    from thinkback.servers.gateway.running.wiring import Transports
+    from thinkback.servers.gateway.upstreams.routing import authenticator_of, place_of
+    from thinkback.session.config import rulebook as user_rulebook
+
+    rulebook, transports = user_rulebook(), Transports()
+    timeouts = Timeouts(_PATIENCE, _PATIENCE, _PATIENCE, _PATIENCE)
+
+    async def ask(upstream: Upstream) -> int:
+        try:
+            place = place_of(upstream, "any")
+            target, authenticator = place.target(rulebook), authenticator_of(upstream, place, rulebook)
+            if authenticator.waits or target.endpoint.auth.scheme not in _PLAIN:
+                return 0
+            base, _, query = target.base_url.partition("?")
+            url = f"{base}/models?{query}" if query else f"{base}/models"
+            headers = place.headers(rulebook, streams=False)
+            given = authenticator(url, headers, b"")
+            async with transports(place.proxy).get(url, {**headers, **given.headers}, timeouts) as response:
+                return response.status
+        except ThinkbackError:  # a key that is missing, and an address where nobody answers, are told elsewhere
+            return 0
+
+    asked = {name: upstream for name, upstream in config.upstreams.items() if not upstream.is_clients}
+    try:
+        return dict(zip(asked, await asyncio.gather(*map(ask, asked.values())), strict=True))
+    finally:
+        await transports.close()
 
 
 def _keys() -> Iterator[Finding]:

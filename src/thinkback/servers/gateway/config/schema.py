@@ -34,6 +34,7 @@ class Server(msgspec.Struct, frozen=True):
     header_timeout: Seconds = 10
     body_timeout: Seconds = 60
     write_timeout: Seconds = 60
+    drain_delay: Annotated[float, Meta(ge=0, le=3600)] = 0
     drain_timeout: Seconds = 30
     no_auth: bool = False
     metrics_key: str = ""
@@ -48,6 +49,7 @@ class Store(msgspec.Struct, frozen=True):
     durability: Literal["full", "normal"] = "full"
     degraded: Literal["refuse", "pass"] = "refuse"
     spool: str = ""
+    min_free: Annotated[int, Meta(ge=0, le=2**53)] = 64 * MIB
 
 
 class Secrets(msgspec.Struct, frozen=True):

@@ -20,6 +20,8 @@ import msgspec
 from thinkback.drive.clock import now
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.shielded import to_the_end
+from thinkback.errors import NetworkError, PhaseTimeout
+from thinkback.log.protocol import AppendRequest
 from thinkback.proxy import lookups
 from thinkback.proxy.events import (
     Answered,
@@ -28,6 +30,7 @@ from thinkback.proxy.events import (
     End,
     Event,
     Failed,
+    FindErased,
     Head,
     InLog,
     Interrupt,
@@ -54,9 +57,11 @@ from thinkback.servers.gateway.access.estimating import estimate
 from thinkback.servers.gateway.engine.apart import LARGE
 from thinkback.servers.gateway.engine.engine import Engine
 from thinkback.servers.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.servers.gateway.telemetry.metrics import BROKEN, FAILOVERS
 from thinkback.servers.gateway.upstreams.breakers import is_of_the_place
 from thinkback.servers.gateway.upstreams.routing import Choice
 from thinkback.stores.gateway_state.records import Use
+from thinkback.turn.retry import says_key_refused
 
 PIECE = 64 * 1024
 """Bytes that are read in one go; then whoever else waits for the loop has a turn."""
@@ -95,6 +100,9 @@ class _Driver:
         self._body: AsyncIterator[bytes]
         self._piece, self._at = b"", 0
         self._received = 0
+        self._came = now()
+        # Of the log, when the conversation was looked for in it.
+        self._epoch: int | None = None
         # For the notes.
         self._is_noted = False
         self._guessed: Use | None = None
@@ -165,7 +173,7 @@ class _Driver:
                 return await self._send(command)
             case Store():
                 return await self._shielded(command)
-            case LookUp() | ReadLines() | ReadHistory() | OpenKept():
+            case LookUp() | ReadLines() | ReadHistory() | OpenKept() | FindErased():
                 return await self._look_up(command)
             case Unstored(scope=scope):
                 return self._engine.storing.unstored(self._incoming.grant.tenant, scope)
@@ -176,6 +184,7 @@ class _Driver:
             case Settle(route=route):
                 return self._settings(route)
             case Sleep(seconds=seconds):
+                self._add_phase("wait", seconds)
                 return await asyncio.sleep(seconds)
             case _:
                 assert_never(command)
@@ -193,7 +202,13 @@ class _Driver:
                 )
                 return self._choice.current
             case NextPlace():
-                return self._choice.current if self._choice.fail_over(command.reason) else None
+                left = self._choice.current.upstream
+                if not self._choice.current.payer and says_key_refused(command.reason):
+                    self._engine.router.note_answer(left, 401)
+                if not self._choice.fail_over(command.reason):
+                    return None
+                self._engine.metrics.count(FAILOVERS, {"upstream": left})
+                return self._choice.current
             case Judged(error=None):
                 self._choice.succeeded()
             case Judged(error=error) if error is not None and is_of_the_place(error):
@@ -227,10 +242,14 @@ class _Driver:
             if known is not None:
                 return known
         lookup = partial(_looked_up, engine, tenant, question)
-        found = await engine.storing.try_lookup(partial(engine.in_thread, lookup))
+        answered = await engine.storing.try_lookup(partial(engine.in_thread, lookup))
         self._phases["recognise"] = self._phases.get("recognise", 0.0) + time.monotonic() - started
-        if found is None:
+        if answered is None:
             raise Unavailable
+        found, epoch = answered
+        if epoch is not None:
+            engine.histories.drop_erased(tenant, epoch)
+            self._epoch = epoch if self._epoch is None else self._epoch
         return found
 
     async def _shielded(self, command: Store) -> bool:
@@ -251,24 +270,49 @@ class _Driver:
             keep = partial(engine.withheld.keep, *command.kept, tenant, command.scope)
             stored = await engine.storing.try_lookup(partial(engine.in_thread, keep)) is not None
         if command.entry is not None:
-            stored = await engine.record(tenant, command.entry) and stored
+            entry = await self._without_erased(command.entry)
+            stored = entry is not None and await engine.record(tenant, entry) and stored
         self._phases["store"] = time.monotonic() - started
         return stored
+
+    async def _without_erased(self, entry: AppendRequest) -> AppendRequest | None:
+        """``entry`` without what was erased since its conversation was looked up, ``None`` where that was deleted; of a
+        request for which nothing was looked up, since it began.
+        """
+        engine, tenant = self._engine, self._incoming.grant.tenant
+        if self._epoch is None:
+            ask = partial(engine.in_thread, lambda: (engine.storing.without_erased(tenant, entry, self._came),))
+            answered = await engine.storing.try_lookup(ask)
+            return entry if answered is None else answered[0]
+        epoch = await engine.storing.try_lookup(partial(engine.in_thread, lambda: engine.logs.of(tenant).epoch()))
+        if epoch in (None, self._epoch):  # what cannot be asked goes to the spool, which asks then
+            return entry
+        return await engine.in_thread(lambda: engine.storing.without_erased(tenant, entry, self._came))
 
     # -- the upstream ----------------------------------------------------------------------------------------------
 
     async def _send(self, command: Send) -> Head:
         engine, plan, limits = self._engine, command.plan, self._config.timeouts
+        # what an earlier attempt took was for nothing
+        self._add_phase("retries", self._phases.pop("first_byte", 0.0) + self._phases.pop("stream", 0.0))
         self._received, self._piece, self._at = 0, b"", 0
         self._began, self._first = time.monotonic(), 0.0
         if plan.waits:
             await asyncio.get_running_loop().run_in_executor(engine.executor, plan.authenticate, command.body)
+            self._add_phase("sign_in", time.monotonic() - self._began)
+            self._began = time.monotonic()
         else:
             plan.authenticate(command.body)
         timeouts = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
         transport = engine.transport(self._choice.current.place.proxy)
         post = transport.post(plan.url, plan.headers, command.body, timeouts)
-        response = await post.__aenter__()
+        try:
+            response = await post.__aenter__()
+        except NetworkError as error:
+            self._add_phase("retries", time.monotonic() - self._began)
+            engine.note_attempt(self._choice.current, "no answer" if isinstance(error, PhaseTimeout) else "unreachable")
+            raise
+        engine.note_attempt(self._choice.current, str(response.status))
         self._post, self._body = post, aiter(response.body)
         route, own = self._choice.current, self._incoming.own
         if route.payer and own is not None:
@@ -297,6 +341,9 @@ class _Driver:
                 return b""
             except BaseException as error:
                 self._note_stream()
+                if isinstance(error, NetworkError):
+                    engine = self._engine
+                    engine.metrics.count(BROKEN, {"upstream": self._choice.current.upstream})
                 post, self._post = self._post, None
                 if post is not None:
                     await post.__aexit__(type(error), error, error.__traceback__)
@@ -316,6 +363,10 @@ class _Driver:
 
     # -- the notes -------------------------------------------------------------------------------------------------
 
+    def _add_phase(self, name: str, seconds: float) -> None:
+        if seconds:
+            self._phases[name] = self._phases.get(name, 0.0) + seconds
+
     def _note_stream(self) -> None:
         if self._first:
             self._phases["first_byte"] = self._first - self._began
@@ -331,8 +382,12 @@ class _Driver:
         self._is_noted = True
 
 
-def _looked_up(engine: Engine, tenant: str, question: InLog) -> Any:
-    """What the log of ``tenant`` answers; on a thread for the store."""
+def _looked_up(engine: Engine, tenant: str, question: InLog) -> tuple[Any, int | None]:
+    """What the log of ``tenant`` answers, and with what is looked up first its epoch; on a thread for the store."""
     if isinstance(question, OpenKept):
-        return engine.withheld.open(tenant, question.scope, question.responses)
-    return lookups.answer(engine.logs.of(tenant), question)
+        return engine.withheld.open(tenant, question.scope, question.responses), None
+    if isinstance(question, FindErased):
+        return engine.erasures.erased(tenant, question.responses) if engine.erasures is not None else frozenset(), None
+    log = engine.logs.of(tenant)
+    epoch = log.epoch() if isinstance(question, LookUp) else None
+    return lookups.answer(log, question), epoch

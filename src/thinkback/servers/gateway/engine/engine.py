@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from thinkback.drive.http import AsyncTransport, Timeouts
+from thinkback.errors import StoreError
 from thinkback.log.protocol import AppendRequest
 from thinkback.proxy.events import Route
 from thinkback.proxy.histories import Histories
@@ -23,9 +25,13 @@ from thinkback.servers.gateway.engine.settings import Effective
 from thinkback.servers.gateway.own import Own
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.storing.batch_writer import Writing
+from thinkback.servers.gateway.storing.disk import Disks
 from thinkback.servers.gateway.storing.failover import Storing
 from thinkback.servers.gateway.storing.spool import Spool
 from thinkback.servers.gateway.storing.tenants import TenantLogs
+from thinkback.servers.gateway.telemetry.logs import Log
+from thinkback.servers.gateway.telemetry.metrics import ATTEMPTS, BREAKERS, BROKEN, FAILOVERS, Metrics
+from thinkback.servers.gateway.upstreams.breakers import Breakers
 from thinkback.servers.gateway.upstreams.routing import Router
 from thinkback.servers.gateway.upstreams.upstream import Upstream
 from thinkback.stores.gateway_state.state import Carriers, Erasures
@@ -50,16 +56,23 @@ class Engine:
         carriers: Carriers,
         spool: Spool | None = None,
         erasures: Erasures | None = None,
+        disks: Disks | None = None,
+        metrics: Metrics | None = None,
+        log: Log | None = None,
     ) -> None:
+        self.metrics, self._log = metrics or Metrics(), log
         self.config = config
+        self.disks = disks or Disks({}, 0)
         self.logs = logs
         self.storing = Storing(
             lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool, erasures=erasures
         )
         self.sealer = sealer
+        self.erasures = erasures
         self.withheld = Withheld(carriers, sealer, config.recording.carriers_for * 3600)
         self.rulebook = rulebook
-        self.router = Router(config, rulebook)
+        self.router = Router(config, rulebook, breakers=Breakers(time.monotonic, tell=self._note_breaker))
+        self._note_upstreams(config)
         self.transport = transport
         self.effective = Effective()
         self.histories = Histories()
@@ -73,6 +86,28 @@ class Engine:
         """Another configuration for the requests that come from now on."""
         self.router = Router(config, self.rulebook, breakers=self.router.breakers)
         self.config = config
+        self._note_upstreams(config)
+
+    def note_attempt(self, route: Route, outcome: str) -> None:
+        """What became of a request to ``route``: a status, or in a word why there is none."""
+        self.metrics.count(ATTEMPTS, {"upstream": route.upstream, "outcome": outcome})
+        if not route.payer and outcome.isdecimal():
+            self.router.note_answer(route.upstream, int(outcome))
+
+    def _note_upstreams(self, config: Config) -> None:
+        """Their measures are there before anything happens, so that the first time is seen as a rise."""
+        for name in config.upstreams:
+            for family in (BREAKERS, FAILOVERS, BROKEN):
+                self.metrics.count(family, {"upstream": name}, 0)
+            self.metrics.count(ATTEMPTS, {"upstream": name, "outcome": "200"}, 0)
+
+    def _note_breaker(self, key: Hashable, opened: bool, reason: str) -> None:
+        """A breaker of (upstream, model) opened or closed."""
+        assert isinstance(key, tuple)
+        self.metrics.count(BREAKERS, {"upstream": key[0]}, 1 if opened else -1)
+        if self._log is not None:
+            event, level = ("breaker_opened", "warning") if opened else ("breaker_closed", "info")
+            self._log.line(level, event, {"upstream": key[0], "model": key[1], "reason": reason})
 
     def answered(self, route: Route, own: Own, status: int, headers: Mapping[str, str]) -> None:
         """What a provider made of a client's own credential."""
@@ -93,9 +128,13 @@ class Engine:
 
     async def record(self, tenant: str, entry: AppendRequest) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""
-        if self.storing.has_spool:
-            return await self.in_thread(partial(self.storing, tenant, entry))
-        await self._writing.record(tenant, entry)
+        try:
+            if self.storing.has_spool:
+                return await self.in_thread(partial(self.storing, tenant, entry))
+            await self._writing.record(tenant, entry)
+        except StoreError as error:
+            self.disks.note(error)
+            raise
         return True
 
     async def in_thread(self, work: Callable[[], T]) -> T:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from thinkback.proxy import losses
 from thinkback.proxy.headers import passed_on
 from thinkback.proxy.problems import Refused, problem_of
 from thinkback.servers.gateway.access.keys import presented
@@ -33,7 +34,7 @@ from thinkback.servers.gateway.http.routes import GETS, Route
 from thinkback.servers.gateway.http.scraping import check_scraper
 from thinkback.servers.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.servers.gateway.own import Own, own_of
-from thinkback.servers.gateway.telemetry.logs import Log, Value
+from thinkback.servers.gateway.telemetry.logs import Log, Value, place_of
 from thinkback.servers.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.servers.gateway.telemetry.tracing import spans_of, traced
 from thinkback.session.ids import new_id
@@ -77,7 +78,7 @@ class App:
     def __init__(self, behind: Behind, config: Config, *, log: Log, metrics: Metrics) -> None:
         self.metrics = metrics
         self.measures: Callable[[], Awaitable[str]] = self._own_measures
-        self.draining = False
+        self.leaving = self.draining = False
         self._log = log
         self._open: set[ResponseSink] = set()
         self._held = 0
@@ -100,9 +101,13 @@ class App:
         """How many requests are being answered."""
         return len(self._open)
 
+    def leave(self) -> None:
+        """Be not ready, and ask clients not to come again on their connections; requests are served as before."""
+        self.leaving = True
+
     def drain(self) -> None:
         """Take no new requests; what is open goes on."""
-        self.draining = True
+        self.leaving = self.draining = True
 
     def stop(self) -> None:
         """End what is open: each client is told in its dialect."""
@@ -165,7 +170,7 @@ class App:
         ):
             raise Refused(426, "no_websocket", "there is no WebSocket at this path: send a POST")
         if not found:
-            raise Refused(404, "not_found", f"no resource exists at {asked.path[:200]}")
+            raise Refused(404, "not_found", routes.why_not(asked.path))
         if asked.method not in (*asked.route.methods, "HEAD", "OPTIONS"):
             raise Refused(405, "method_not_allowed", f"{asked.method} is not a method of this path")
 
@@ -174,7 +179,7 @@ class App:
         if route.page == "health":
             return pages.text("ok\n")
         if route.page == "ready":
-            return pages.ready(await self._behind.health(), draining=self.draining)
+            return pages.ready(await self._behind.health(), draining=self.leaving)
         if route.page == "metrics":
             check_scraper(scope.get("client"), asked.headers, self._metrics_key)
             return pages.text(await self.measures(), "text/plain; version=0.0.4; charset=utf-8")
@@ -293,7 +298,8 @@ class App:
     def _extra(self, asked: RequestContext) -> Headers:
         """Headers of every response to this request."""
         id = asked.id.encode()
-        lines = [(b"x-request-id", id), *self._origins.headers(asked.headers.get("origin", ""))]
+        lines = [(b"connection", b"close")] if self.leaving else []
+        lines += [(b"x-request-id", id), *self._origins.headers(asked.headers.get("origin", ""))]
         named = front(asked.route.front).request_id
         return [*lines, (named.encode(), id)] if named else lines
 
@@ -325,8 +331,9 @@ class App:
         took, notes = time.perf_counter() - asked.began, sink.notes
         ended = "" if sink.ended else sink.gone or "gateway"
         if asked.route.page == "respond":
-            self.metrics.request(asked.route.front, sink.status, took, notes, ended=ended)
-        level = "error" if sink.status >= 500 else "info"
+            self.metrics.request(asked.route.front, sink.status, took, notes, ended=ended, key=sink.key)
+        lost = losses.DROPPED in notes.report.reattach
+        level = "error" if sink.status >= 500 else "warning" if lost else "info"
         if self._log.wants(level):
             self._log.line(level, "request", line_of(asked, sink, took, ended))
 
@@ -334,14 +341,6 @@ class App:
 def request_id(given: str) -> str:
     """The client's id where it is a short word, else one of ours."""
     return given if 0 < len(given) <= 128 and set(given) <= _SAFE_ID else f"req_{new_id()}"
-
-
-def place_of(error: BaseException) -> str:
-    """Where an error was raised: file and line, without a word of what it says."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return f"{at.tb_frame.f_code.co_filename.rpartition('thinkback/')[2]}:{at.tb_lineno}" if at else ""
 
 
 def line_of(asked: RequestContext, sink: ResponseSink, took: float, ended: str) -> dict[str, Value]:
@@ -369,6 +368,7 @@ def line_of(asked: RequestContext, sink: ResponseSink, took: float, ended: str) 
         "failure": report.failure,
         "reason": report.reason,
         "attempts": report.attempts or None,
+        "failed_over": report.failed_over,
         "input_tokens": report.input_tokens,
         "output_tokens": report.output_tokens,
         "reasoning_tokens": report.reasoning_tokens,

@@ -107,6 +107,12 @@ class Connection(HttpToolsProtocol):
             return
         self._respond(400, "the request is not HTTP")
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no request came on it so far."""
+        cycle: object = self.cycle
+        return cycle is None
+
     def _fault(self) -> Refused | None:
         if len(self.headers) > MOST_HEADERS or sum(len(n) + len(v) + 4 for n, v in self.headers) > LARGEST_HEAD:
             return Refused(431, "head_too_large", "the headers are too many or too large")

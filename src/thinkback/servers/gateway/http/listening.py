@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from email.utils import formatdate
 from typing import Any, Protocol
 
@@ -26,17 +27,28 @@ GRACE = 5.0
 """Seconds that responses which are ended from here have for their last words."""
 LAST_BYTES = 1.0
 """Seconds for what is written to reach clients."""
+FIRST_WORDS = 1.0
+"""Seconds that a connection without a request has, when the end begins, to send one and be told."""
 _STEP = 0.01
 
 
 class Served(Protocol):
-    """An ASGI application that is told when to end: ``drain`` takes no new requests, ``stop`` ends what is open."""
+    """An ASGI application that is told when to end: ``leave`` is not ready, ``drain`` takes no new requests, ``stop``
+    ends what is open.
+    """
+
+    def leave(self) -> None: ...
 
     def drain(self) -> None: ...
 
     def stop(self) -> None: ...
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+
+def _shut_down(connections: Sequence[Connection]) -> None:
+    for connection in connections:
+        connection.shutdown()
 
 
 def bind(server: Server, by: str = "--port") -> socket.socket:
@@ -101,13 +113,27 @@ class Listener:
             lambda: Connection(self._uvicorn, self._state, self._limits), sock=sock, backlog=BACKLOG
         )
 
+    async def leave(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Say that no more requests should be sent here, and serve on for ``seconds``, or until ``hurry`` is set."""
+        self._app.leave()
+        if seconds:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), seconds)
+
     async def drain(self, seconds: float) -> None:
-        """Accept nothing more, let what is open end within ``seconds``, then end it; all connections are closed."""
+        """Accept nothing more, let what is open end within ``seconds``, then end it; all connections are closed.
+
+        Who was accepted and has not asked yet has a moment to do so, and is told to ask elsewhere.
+        """
         assert self._server is not None
+        await asyncio.sleep(0)  # who waits to be accepted by now is; who comes later is refused by the system
         self._app.drain()
         self._server.close()
+        new = [each for each in self._state.connections if isinstance(each, Connection) and each.is_new]
         for connection in list(self._state.connections):
-            connection.shutdown()
+            if connection not in new:
+                connection.shutdown()
+        asyncio.get_running_loop().call_later(min(FIRST_WORDS, seconds), _shut_down, new)
         if not await self._over(seconds):
             self._app.stop()
             await self._over(GRACE)

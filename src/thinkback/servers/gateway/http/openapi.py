@@ -37,9 +37,11 @@ HEADERS = {
     "x-request-id": "The id of the request: the client's, or one that the gateway made.",
     "thinkback-session": "The conversation in the log.",
     "thinkback-response": "The response in the log.",
-    "thinkback-upstream": "Who answered: endpoint/model.",
+    "thinkback-upstream": "Who answered: upstream/model.",
+    "thinkback-failed-over": "Upstreams that the request was sent to before, each with why it was left.",
     "thinkback-reattach": "Recognition of earlier answers: complete, partial, none, unknown, not-needed, unavailable.",
     "thinkback-degraded": "Parts of the gateway that are out of order.",
+    "thinkback-system": "That a part of the system prompt was sent behind the history, and what thinking that kept.",
     "thinkback-left-out": "Parts of the request that were not sent to the upstream, with the reasons.",
 }
 
@@ -216,6 +218,12 @@ DESCRIPTION: Table = {
         ),
         "/v1beta/models/{model}:streamGenerateContent": _post(
             "A response as a stream, or as an array", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, ALT
+        ),
+        "/v1beta/models/{model}:countTokens": _post(
+            "Count the tokens of a request", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, streams=False
+        ),
+        "/openai/deployments/{model}/chat/completions": _post(
+            "A chat completion by Azure's path", "ChatCompletionRequest", "OpenAIError", MODEL_PARAMETER
         ),
         "/v1/models": _get("List the models", "application/json", _ref("Models"), keys=True),
         "/v1/models/{model}": _get("Describe one model", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True),

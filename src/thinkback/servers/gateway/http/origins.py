@@ -16,8 +16,8 @@ from thinkback.servers.gateway.config.schema import Server
 from thinkback.servers.gateway.http.answers import Answer
 
 EXPOSED = (
-    "idempotent-replayed, retry-after, thinkback-degraded, thinkback-left-out, thinkback-reattach, "
-    "thinkback-response, thinkback-session, thinkback-upstream, x-request-id"
+    "idempotent-replayed, retry-after, thinkback-degraded, thinkback-failed-over, thinkback-left-out, "
+    "thinkback-reattach, thinkback-response, thinkback-session, thinkback-system, thinkback-upstream, x-request-id"
 )
 
 

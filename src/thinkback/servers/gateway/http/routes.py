@@ -11,9 +11,14 @@ from thinkback.wire.registry import CHAT, FRONTS, front
 Page: TypeAlias = Literal["respond", "models", "model", "health", "ready", "metrics", "openapi", "root"]
 
 GETS = ("GET", "HEAD")
-PREFIX = re.compile(r"/(?:v1/v1|v1beta|v1alpha|v1)(?=/)")
+PREFIX = re.compile(r"/(?:v1/v1|v1beta/openai/v1|v1beta/openai|openai/v1|openai|v1beta|v1alpha|v1)(?=/)")
+DEPLOYMENT = re.compile(r"/openai/deployments/(?P<model>.+)(?P<rest>/chat/completions)")
 CALL = re.compile(r"/models/(?P<model>.+):(?P<call>[A-Za-z]+)")
 MODEL = re.compile(r"/models/(?P<model>.+)")
+UNSERVED: Mapping[str, str] = {
+    "/interactions": "the Interactions API is not served here: send POST /v1beta/models/MODEL:generateContent",
+}
+"""Paths of a provider that clients may ask for, and what to send instead."""
 PAGES: Mapping[str, Page] = {
     "/": "root",
     "/healthz": "health",
@@ -39,20 +44,35 @@ def find(path: str, headers: Mapping[str, str]) -> Route | None:
     path = path.rstrip("/") or "/"
     if path in PAGES:
         return Route(PAGES[path])
-    prefix = PREFIX.match(path)
-    rest = path[prefix.end() :] if prefix else path
+    deployment = DEPLOYMENT.fullmatch(path)
+    rest = deployment["rest"] if deployment else _unversioned(path)
+    model_of = deployment["model"] if deployment else ""
     call = CALL.fullmatch(rest)
     for name in FRONTS:
         address = front(name).address
         if rest in address.paths:
-            return Route("respond", name, ("POST",), counts_only=address.paths[rest])
+            return Route("respond", name, ("POST",), model_of, counts_only=address.paths[rest])
         if call and call["call"] in address.calls:
             return Route("respond", name, ("POST",), call["model"], address.calls[call["call"]])
+        if call and call["call"] == address.counting:
+            return Route("respond", name, ("POST",), call["model"], streams=False, counts_only=True)
     named = front_of(path, headers)
     if rest == "/models":
         return Route("models", named)
     model = MODEL.fullmatch(rest)
     return Route("model", named, model=model["model"]) if model else None
+
+
+def why_not(path: str) -> str:
+    """The reason for which there is nothing at ``path``."""
+    rest = _unversioned(path)
+    unserved = (why for begin, why in UNSERVED.items() if rest == begin or rest.startswith(f"{begin}/"))
+    return next(unserved, f"no resource exists at {path[:200]}")
+
+
+def _unversioned(path: str) -> str:
+    prefix = PREFIX.match(path)
+    return path[prefix.end() :] if prefix else path
 
 
 def front_of(path: str, headers: Mapping[str, str]) -> str:

@@ -90,15 +90,19 @@ async def serve(
     behind = await start.opener()(config, log, metrics)
     try:
         running = _Running(start, config, behind, log, metrics)
-        stopped = stop or asyncio.Event()
+        stopped, hurry = stop or asyncio.Event(), asyncio.Event()
         async with peers.meeting(place.meeting, place.slot, metrics.page):
             if place.meeting:
                 running.app.measures = lambda: peers.all_pages(place.meeting)
             await running.listener.open(sock)
-            _handle(running, stopped)
+            _handle(running, stopped, hurry)
             ready()
             log.line("info", "listening", {"pid": os.getpid()})
             await stopped.wait()
+            delay = running.config.server.drain_delay
+            if delay:
+                log.line("info", "leaving", {"open": running.app.open, "seconds": delay})
+            await running.listener.leave(delay, hurry)
             log.line("info", "draining", {"open": running.app.open})
             await running.listener.drain(running.config.server.drain_timeout)
     finally:
@@ -148,12 +152,13 @@ def fixed(old: Config, new: Config) -> dict[str, Value]:
     return {"needs_restart": ", ".join(names)} if names else {}
 
 
-def _handle(running: _Running, stop: asyncio.Event) -> None:
+def _handle(running: _Running, stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """SIGTERM and Ctrl-C drain, a second one ends at once; SIGHUP reads the file again."""
     loop = asyncio.get_running_loop()
 
     def ended() -> None:
         if stop.is_set():
+            hurry.set()
             running.app.stop()
         stop.set()
 

@@ -4,45 +4,61 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from thinkback.drive.clock import now
 from thinkback.errors import StoreError, ThinkbackError
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.audit import Audit
-from thinkback.servers.gateway.access.estimating import use_of
+from thinkback.servers.gateway.access.estimating import estimate_input, use_of
 from thinkback.servers.gateway.access.idempotency import Idempotency
 from thinkback.servers.gateway.access.keys import Access
 from thinkback.servers.gateway.access.limits import Limiter, SharedMinutes
-from thinkback.servers.gateway.access.spending import Spending
+from thinkback.servers.gateway.access.spending import EVERY, Reservation, Spending
 from thinkback.servers.gateway.config.schema import Config
 from thinkback.servers.gateway.engine.driver import respond
 from thinkback.servers.gateway.engine.engine import Engine
-from thinkback.servers.gateway.grant import Grant, Limits
+from thinkback.servers.gateway.grant import Budget, Grant, Limits
 from thinkback.servers.gateway.http.backend import Health
 from thinkback.servers.gateway.incoming import Incoming, Sink
 from thinkback.servers.gateway.own import Own
 from thinkback.servers.gateway.running.places import spool_place, state_place
+from thinkback.servers.gateway.running.retaining import AFTER as RETAINS_AFTER
+from thinkback.servers.gateway.running.retaining import Retaining
+from thinkback.servers.gateway.running.sweeping import EVERY as SWEEPS_EVERY
 from thinkback.servers.gateway.running.sweeping import sweep
+from thinkback.servers.gateway.running.upkeep import FIRST_PAUSE, LONGEST_PAUSE, Upkeep, look_at_descriptors
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.secrets.secret import own_secret, read_secret
+from thinkback.servers.gateway.storing.disk import Disks
 from thinkback.servers.gateway.storing.spool import Drained, Spool
 from thinkback.servers.gateway.storing.tenants import TenantLogs
 from thinkback.servers.gateway.telemetry.logs import Log
-from thinkback.servers.gateway.telemetry.metrics import SPOOL, Metrics
+from thinkback.servers.gateway.telemetry.metrics import DISK, DISK_FULL, SPOOL, STORE, Metrics
 from thinkback.servers.gateway.upstreams.routing import without_key
 from thinkback.servers.gateway.upstreams.upstream import Upstream
 from thinkback.session.config import rulebook as user_rulebook
+from thinkback.settings.registry import RETENTION
 from thinkback.stores import SERVER
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.stores.gateway_state.state import GatewayState
 from thinkback.wire.front import Listed
 
 _THREADS = 4
+_TRIAL = 64 * 1024
+NO_BUDGET = Budget()
+# Seconds for which the store is waited for when it is asked whether it answers.
+_PATIENCE = 5.0
+# What PostgreSQL says while it lets nobody in.
+_RECOVERS = "57P03"
+# Seconds between two looks at whether the store answers.
+_STORE_EVERY = 5.0
 # While the office cannot be asked, keys are taken as they were for so many seconds, where that is allowed.
 _STALE = 3600.0
 
@@ -50,7 +66,15 @@ _STALE = 3600.0
 class Wired:
     """Everything behind the server of one process."""
 
-    def __init__(self, config: Config, office: GatewayState, engine: Engine, log: Log, transports: Transports) -> None:
+    def __init__(
+        self,
+        config: Config,
+        office: GatewayState,
+        engine: Engine,
+        log: Log,
+        transports: Transports,
+        metrics: Metrics,
+    ) -> None:
         self._office = office
         self._engine = engine
         self._log = log
@@ -58,16 +82,26 @@ class Wired:
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-office")
         self._blind = config.store.degraded == "pass"
         self._spending = Spending(office, self._executor, blind=self._blind)
+        self._store_answers = True
+        self._retaining = Retaining(engine.logs, office, state_place(config.store), partial(log.line, "warning"))
         self._settle(config)
         self._audit.note("start", process=os.getpid())
-        self._keeping = (
-            asyncio.create_task(self._spending.keep(self._complain)),
-            asyncio.create_task(engine.storing.keep(self._log_spool)),
-            asyncio.create_task(sweep(office, self._spending, self._executor, self._complain)),
-        )
+        self._upkeep = Upkeep(log, metrics)
+        self._upkeep.begin("spending", self._spending.keep, EVERY)
+        self._upkeep.begin("disk", engine.disks.keep)
+        self._upkeep.begin("store", self._look_at_store)
+        self._upkeep.begin("descriptors", look_at_descriptors)
+        metrics.gauge(STORE, lambda: self._store_answers)
+        self._upkeep.begin("spool", partial(engine.storing.keep, self._log_spool))
+        # all processes of a store sweep, and not at once
+        sweeps = partial(sweep, office, self._spending, self._executor)
+        self._upkeep.begin("sweeping", sweeps, SWEEPS_EVERY * random.random())
+        self._upkeep.begin("retention", partial(self._retaining.keep, self._executor), RETAINS_AFTER)
 
     def _settle(self, config: Config) -> None:
         """What is made anew when the configuration changes; the store is not."""
+        days = config.settings.get(RETENTION)
+        self._retaining.days = days if isinstance(days, int) else None
         keyless, of = len(without_key(config, self._engine.rulebook)), len(config.upstreams)
         self._upstreams = {"upstreams": f"{keyless} of {of} have no key"} if keyless else {}
         self._audit = Audit(config.logs.audit or None, self._say)
@@ -94,16 +128,9 @@ class Wired:
     def _say(self, text: str) -> None:
         self._log.line("warning", "audit_not_written", {"reason": text})
 
-    def _complain(self, error: StoreError) -> None:
-        self._log.line("warning", "office_not_stored", {"reason": error.kind})
-
-    def _log_spool(self, of_the_spool: Drained | ThinkbackError) -> None:
+    def _log_spool(self, drained: Drained) -> None:
         """What became of steps that had waited for the database."""
-        if isinstance(of_the_spool, ThinkbackError):
-            self._log.line("warning", "spool_not_drained", {"reason": of_the_spool.kind})
-        else:
-            level = "error" if of_the_spool.aside else "info"
-            self._log.line(level, "spool_drained", dict(of_the_spool._asdict()))
+        self._log.line("error" if drained.aside else "info", "spool_drained", dict(drained._asdict()))
 
     async def admit(self, secret: str, address: str) -> Grant:
         """The grant of the key that was presented. Raises ``Refused``."""
@@ -129,7 +156,12 @@ class Wired:
 
     @asynccontextmanager
     async def entered(self, grant: Grant) -> AsyncIterator[None]:
-        """One request of ``grant`` while it is read and answered."""
+        """One request of ``grant`` while it is read and answered. Raises ``Refused``.
+
+        What could not be stored is refused here, before a provider is asked, and paid.
+        """
+        if not self._engine.disks.takes_steps(server_rests=self._engine.storing.rests):
+            raise Refused(503, "disk_full", "the gateway has no room to store this request; retry later", retry_after=5)
         with self._limiter.entered(grant):
             if self._minutes is not None:
                 await self._minutes.enter(grant)
@@ -137,12 +169,25 @@ class Wired:
 
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request, and count what it used."""
+        grant, spending = incoming.grant, self._spending
+        reservation: Reservation | None = None
+
+        async def answer(incoming: Incoming, sink: Sink) -> None:
+            nonlocal reservation
+            if not incoming.request.counts_only and grant.budget != NO_BUDGET:
+                body = incoming.request.body
+                tokens = await self._engine.apart(len(body), partial(estimate_input, body))
+                reservation = spending.reserve(grant, tokens)
+            await respond(self._engine, incoming, sink)
+
         try:
-            await self._once.respond(incoming, sink, partial(respond, self._engine))
+            await self._once.respond(incoming, sink, answer)
         finally:
             report = sink.notes.report
-            said = (report.input_tokens, report.output_tokens, report.reasoning_tokens)
-            self._spending.add(incoming.grant, use_of(said, sink.notes.guessed))
+            use = use_of((report.input_tokens, report.output_tokens, report.reasoning_tokens), sink.notes.guessed)
+            spending.add(grant, use)
+            if reservation is not None:
+                spending.settle(reservation, use)
 
     def models(self, grant: Grant, front: str, asked: str = "") -> list[Listed]:
         """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""
@@ -153,11 +198,30 @@ class Wired:
 
     async def health(self) -> Health:
         """Whether requests can be served."""
+        disks, rests = self._engine.disks, self._engine.storing.rests
+        parts = {
+            **self._upstreams,
+            **{task: f"fails: {kind}" for task, kind in self._upkeep.failing.items()},
+            **{f"upstream {name}": why for name, why in self._engine.router.refused_keys().items()},
+            **{f"disk of the {name}": why for name, why in disks.full.items()},
+        }
+        room = disks.takes_steps(server_rests=rests)
+        await self._look_at_store()
+        if not self._store_answers:
+            return Health(self._blind and room, {"store": "does not answer", **parts})
+        return Health(room, {"store": "ok", **parts})
+
+    async def _look_at_store(self) -> float:
+        """Ask the store anything; returns the seconds until the next time."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, b"\0" * 32)
-        except StoreError:
-            return Health(self._blind, {"store": "does not answer", **self._upstreams})
-        return Health(True, {"store": "ok", **self._upstreams})
+            async with asyncio.timeout(_PATIENCE):
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._executor, self._office.keys.find, b"\0" * 32)
+        except (StoreError, TimeoutError):
+            self._store_answers = False
+        else:
+            self._store_answers = True
+        return _STORE_EVERY
 
     async def configure(self, config: Config) -> None:
         """Serve requests that come from now on by ``config``."""
@@ -168,10 +232,8 @@ class Wired:
 
     async def close(self) -> None:
         """Close what is open, after what is being stored."""
-        for keeping in self._keeping:
-            keeping.cancel()
-        await asyncio.gather(*self._keeping, return_exceptions=True)
-        with suppress(StoreError):
+        await self._upkeep.close()
+        with suppress(Exception):  # it was logged already, or the database is away: nothing is left to do about it
             await self._spending.flush()
         await self._engine.close()
         await self._transports.close()
@@ -199,13 +261,27 @@ class Transports:
             await transport.aclose()
 
 
-async def open_behind(config: Config, log: Log, metrics: Metrics) -> Wired:
-    """Open everything that ``config`` names. Raises ``ThinkbackError``."""
-    office, engine, transports = await asyncio.to_thread(_opened, config, metrics)
-    return Wired(config, office, engine, log, transports)
+async def open_behind(
+    config: Config, log: Log, metrics: Metrics, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Wired:
+    """Open everything that ``config`` names. A server that starts up or recovers is waited for, whoever is told to end
+    meanwhile ends. Raises ``ThinkbackError``.
+    """
+    again = FIRST_PAUSE
+    while True:
+        try:
+            office, engine, transports = await asyncio.to_thread(_opened, config, log, metrics)
+        except StoreError as error:
+            if error.details.get("code") != _RECOVERS:
+                raise
+            log.line("warning", "store_recovers", {"again_in": again})
+            await pause(again)
+            again = min(2 * again, LONGEST_PAUSE)
+        else:
+            return Wired(config, office, engine, log, transports, metrics)
 
 
-def _opened(config: Config, metrics: Metrics) -> tuple[GatewayState, Engine, Transports]:
+def _opened(config: Config, log: Log, metrics: Metrics) -> tuple[GatewayState, Engine, Transports]:
     place = state_place(config.store)
     office = open_gateway_state(place, config.store.durability, min(_THREADS, config.store.connections))
     try:
@@ -215,12 +291,32 @@ def _opened(config: Config, metrics: Metrics) -> tuple[GatewayState, Engine, Tra
         spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
         if spool is not None:
             metrics.gauge(SPOOL, spool.bytes)
+        disks = _disks(config, place, metrics, partial(_write_trial, office))
         rulebook = user_rulebook()
-        engine = Engine(config, logs, sealer, rulebook, transports, office.carriers, spool, office.erasures)
+        engine = Engine(
+            config, logs, sealer, rulebook, transports, office.carriers, spool, office.erasures, disks, metrics, log
+        )
     except ThinkbackError:
         office.close()
         raise
     return office, engine, transports
+
+
+def _write_trial(office: GatewayState) -> None:
+    """Write what the next sweep removes. Raises ``StoreError``."""
+    office.carriers.put("", b"tb-trial-of-disk", {"": bytes(_TRIAL)}, now())
+
+
+def _disks(config: Config, place: str, metrics: Metrics, trial: Callable[[], object]) -> Disks:
+    """The disks that steps go to, with their measures."""
+    places = {} if place.startswith(SERVER) else {"store": Path(place)}
+    if config.store.degraded == "pass":
+        places["spool"] = spool_place(config.store, place)
+    disks = Disks(places, config.store.min_free, trial=trial)
+    for name in places:
+        metrics.gauge(DISK, partial(disks.free.__getitem__, name), {"disk": name})
+        metrics.gauge(DISK_FULL, partial(disks.is_full, name), {"disk": name})
+    return disks
 
 
 def sealer_of(config: Config, place: str) -> Sealer:

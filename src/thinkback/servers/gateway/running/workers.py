@@ -134,8 +134,11 @@ class _Watch:
             self._signal(signal.SIGKILL)
             return
         self._stopping.set()
+        # while anybody has the socket the system takes connections, which nobody would answer once the workers ended
+        self._sock.close()
         self._signal(signal.SIGTERM)
-        patience = self._config.server.drain_timeout + GRACE + 3 * LAST_BYTES
+        server = self._config.server
+        patience = server.drain_delay + server.drain_timeout + GRACE + 3 * LAST_BYTES
         asyncio.get_running_loop().call_later(patience, self._signal, signal.SIGKILL)
 
     def _reload(self) -> None:

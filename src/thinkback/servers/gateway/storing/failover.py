@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 
 from thinkback.drive.clock import now
-from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
-from thinkback.log.erasing import Order, late
+from thinkback.errors import HeadMovedError, IdTakenError, StoreError
+from thinkback.log.erasing import Order, copied, late
 from thinkback.log.protocol import AppendRequest
 from thinkback.servers.gateway.storing.spool import Drained, Recorder, Spool
 from thinkback.stores.gateway_state.state import Erasures
@@ -48,6 +48,8 @@ class Storing:
     ) -> None:
         self._record, self._spool, self._erasures, self._clock = record, spool, erasures, clock
         self._rests_until = float("-inf")
+        self._drainer = ThreadPoolExecutor(1, thread_name_prefix="thinkback-spool")
+        self._pause = EVERY
 
     @property
     def has_spool(self) -> bool:
@@ -106,34 +108,37 @@ class Storing:
 
     def _record_late(self, tenant: str, entry: AppendRequest) -> None:
         """Store a step that has waited, without what was erased meanwhile."""
-        orders = self._erasures.list(tenant, now()) if self._erasures is not None else []
-        left = late(entry, [msgspec.json.decode(order, type=Order) for order in orders])
+        left = self.without_erased(tenant, entry)
         if left is not None:
             self._record(tenant, left)
 
-    async def keep(self, tell: Callable[[Drained | ThinkbackError], object]) -> None:
-        """Drain again and again, on a thread of its own; ``tell`` hears what was done, where anything was.
-
-        Run beside the server. The first drain takes up what an earlier process left behind.
+    def without_erased(self, tenant: str, entry: AppendRequest, began: int | None = None) -> AppendRequest | None:
+        """A step without what was erased since it was made, or since its request ``began`` (microseconds UTC); ``None``
+        where its session was deleted since.
         """
-        if self._spool is None:
-            return
-        pause = EVERY
-        with ThreadPoolExecutor(1, thread_name_prefix="thinkback-spool") as executor:
-            while True:
-                if self._spool.bytes():
-                    try:
-                        done = await asyncio.get_running_loop().run_in_executor(executor, self.drain)
-                    except ThinkbackError as error:
-                        tell(error)
-                        pause = min(2 * pause, LONGEST)
-                    else:
-                        if done.stored or done.aside:
-                            tell(done)
-                        pause = EVERY if done.stored or not done.left else min(2 * pause, LONGEST)
-                await asyncio.sleep(pause)
+        if self._erasures is None:
+            return entry
+        orders, copies = self._erasures.list(tenant, now()), copied(entry.commits)
+        erased = self._erasures.erased(tenant, copies) if copies else frozenset[str]()
+        return late(entry, [msgspec.json.decode(order, type=Order) for order in orders], erased, began)
+
+    async def keep(self, tell: Callable[[Drained], object]) -> float:
+        """Drain once, on a thread of its own; ``tell`` hears what was done, where anything was.
+
+        Returns the seconds until the next time. Raises ``ThinkbackError``. The first drain takes up what an earlier
+        process left behind.
+        """
+        if self._spool is None or not self._spool.bytes():
+            self._pause = EVERY
+            return EVERY
+        done = await asyncio.get_running_loop().run_in_executor(self._drainer, self.drain)
+        if done.stored or done.aside:
+            tell(done)
+        self._pause = EVERY if done.stored or not done.left else min(2 * self._pause, LONGEST)
+        return self._pause
 
     def close(self) -> None:
         """Leave what waits to whoever opens the spool next."""
+        self._drainer.shutdown()
         if self._spool is not None:
             self._spool.close()

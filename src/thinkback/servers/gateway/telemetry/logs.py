@@ -71,6 +71,14 @@ class Bridge(logging.Handler):
         self._log.line(level, "library", {"logger": record.name, "message": str(record.msg), "error": kind})
 
 
+def place_of(error: BaseException) -> str:
+    """Where an error was raised: file and line, without a word of what it says."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{at.tb_frame.f_code.co_filename.rpartition('thinkback/')[2]}:{at.tb_lineno}" if at else ""
+
+
 def _stamp(seconds: float) -> str:
     whole = int(seconds)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int((seconds - whole) * 1000):03d}Z"
@@ -82,8 +90,12 @@ def _cut(value: Value) -> Value:
     if not isinstance(value, str):
         return value
     text = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
-    # half a character, which a client may name its model with, is nothing that can be written
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    # what a client names its model with must not steer a terminal, turn a line round or begin another one
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(letter: str) -> str:
+    return letter if letter.isprintable() else f"\\u{ord(letter):04x}"
 
 
 def _as_json(fields: Mapping[str, Value]) -> bytes:

@@ -41,8 +41,39 @@ ENDED = Family("thinkback_ended_early_total", "counter", "Responses that ended e
 OPEN = Family("thinkback_requests_open", "gauge", "Requests that are being answered.")
 STREAMS = Family("thinkback_streams_open", "gauge", "Streams that are being written.")
 STARTED = Family("thinkback_started_seconds", "gauge", "When the process started, in seconds since 1970.")
+DISK = Family("thinkback_disk_free_bytes", "gauge", "Bytes that are free on the disk of store and spool.")
+DISK_FULL = Family("thinkback_disk_full", "gauge", "1 while the disk of store or spool counts as full.")
+STORE = Family("thinkback_store_up", "gauge", "1 while the store of keys and conversations answers.")
 SPOOL = Family("thinkback_spool_bytes", "gauge", "Bytes of steps that wait for the store.")
-FAMILIES = (REQUESTS, SECONDS, PHASES, TOKENS, COLLAPSES, REATTACH, DEGRADED, ENDED, OPEN, STREAMS, STARTED, SPOOL)
+ATTEMPTS = Family(
+    "thinkback_upstream_attempts_total", "counter", "Requests to upstreams, by status, or why there was none."
+)
+BROKEN = Family("thinkback_upstream_broken_total", "counter", "Responses of upstreams that broke off.")
+FAILOVERS = Family("thinkback_failovers_total", "counter", "Requests that left an upstream for another.")
+BREAKERS = Family("thinkback_breakers_open", "gauge", "Models of an upstream that are left alone for a while.")
+TASK_FAILURES = Family("thinkback_task_failures_total", "counter", "Failures of tasks beside the server, by task.")
+FAMILIES = (
+    REQUESTS,
+    SECONDS,
+    PHASES,
+    TOKENS,
+    COLLAPSES,
+    REATTACH,
+    DEGRADED,
+    ENDED,
+    OPEN,
+    STREAMS,
+    STARTED,
+    SPOOL,
+    ATTEMPTS,
+    BROKEN,
+    FAILOVERS,
+    BREAKERS,
+    DISK,
+    DISK_FULL,
+    STORE,
+    TASK_FAILURES,
+)
 
 
 class Metrics:
@@ -52,13 +83,16 @@ class Metrics:
         self._worker: Labels = (("worker", worker),) if worker else ()
         self._counts: dict[Family, defaultdict[Labels, float]] = {family: defaultdict(float) for family in FAMILIES}
         self._spread: dict[Labels, list[float]] = {}
-        self._gauges: dict[Family, Callable[[], float]] = {}
+        self._gauges: dict[tuple[Family, Labels], Callable[[], float]] = {}
         self._names: defaultdict[str, set[str]] = defaultdict(set)
         self._counts[STARTED][()] = round(clock(), 3)
+        # what an alert asks for is there before it happens first, or no rate is ever seen
+        self.count(DEGRADED, {"part": "store"}, 0)
+        self.gauge(SPOOL, lambda: 0)
 
-    def gauge(self, family: Family, value: Callable[[], float]) -> None:
+    def gauge(self, family: Family, value: Callable[[], float], labels: Mapping[str, str] | None = None) -> None:
         """Ask ``value`` for the measure whenever the page is made."""
-        self._gauges[family] = value
+        self._gauges[family, tuple((labels or {}).items())] = value
 
     def count(self, family: Family, labels: Mapping[str, str], by: float = 1) -> None:
         """Add to a counter."""
@@ -67,9 +101,11 @@ class Metrics:
             row = tuple((name, self._bounded(name, value)) for name, value in row)
         counts[row] += by
 
-    def request(self, front: str, status: int, seconds: float, notes: Notes, *, ended: str = "") -> None:
-        """One request that is over. ``ended``: who ended it before its time."""
+    def request(self, front: str, status: int, seconds: float, notes: Notes, *, ended: str = "", key: str = "") -> None:
+        """One request that is over, of the key with the id ``key``. ``ended``: who ended it before its time."""
         upstream = notes.report.upstream.partition("/")[0] or "none"
+        if not ended and notes.report.failure and status < 400:
+            ended = "upstream"
         self.count(REQUESTS, {"front": front, "upstream": upstream, "status": str(status)})
         self._time({"front": front}, seconds)
         for phase, took in notes.phases.items():
@@ -79,7 +115,8 @@ class Metrics:
         if notes.report.cache_collapse:
             self.count(COLLAPSES, {"upstream": upstream, "cause": notes.report.cache_collapse})
         if notes.report.reattach:
-            self.count(REATTACH, {"result": notes.report.reattach.partition(";")[0]})
+            word = notes.report.reattach.partition(";")[0]
+            self.count(REATTACH, {"result": word, "key": key or "none", "upstream": upstream})
         if notes.degraded:
             self.count(DEGRADED, {"part": notes.degraded})
         if ended:
@@ -87,8 +124,8 @@ class Metrics:
 
     def page(self) -> str:
         """All of it in Prometheus' text format."""
-        for family, value in self._gauges.items():
-            self._counts[family][()] = value()
+        for (family, labels), value in self._gauges.items():
+            self._counts[family][labels] = value()
         return "".join(f"{line}\n" for family in FAMILIES for line in self._family(family))
 
     def _family(self, family: Family) -> Iterator[str]:

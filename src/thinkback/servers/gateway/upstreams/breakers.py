@@ -20,13 +20,23 @@ class _State:
         self.failures = 0
         self.reason = ""
         self.until = -math.inf
+        self.opened = False
 
 
 class Breakers:
-    """One per key, closed at first. ``clock`` gives seconds that never go back."""
+    """One per key, closed at first. ``clock`` gives seconds that never go back.
 
-    def __init__(self, clock: Callable[[], float], failures: int = 5, cooldown: float = 30.0) -> None:
-        self._clock = clock
+    ``tell`` hears of each that opens, with the reason, and of each that closes, without one.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        failures: int = 5,
+        cooldown: float = 30.0,
+        tell: Callable[[Hashable, bool, str], object] = lambda key, opened, reason: None,
+    ) -> None:
+        self._clock, self._tell = clock, tell
         self._most, self._cooldown = failures, cooldown
         self._states: OrderedDict[Hashable, _State] = OrderedDict()
 
@@ -58,7 +68,9 @@ class Breakers:
 
     def succeeded(self, key: Hashable) -> None:
         """``key`` answered."""
-        self._states.pop(key, None)
+        state = self._states.pop(key, None)
+        if state is not None and state.opened:
+            self._tell(key, False, "")
 
     def failed(self, key: Hashable, reason: str = "") -> None:
         """``key`` did not answer, for a ``reason`` that clients may read."""
@@ -68,8 +80,13 @@ class Breakers:
         state.reason = reason
         if state.failures >= self._most:
             state.until = self._clock() + self._cooldown
+            if not state.opened:
+                state.opened = True
+                self._tell(key, True, reason)
         if len(self._states) > _KEPT:
-            self._states.popitem(last=False)
+            forgotten, state = self._states.popitem(last=False)
+            if state.opened:
+                self._tell(forgotten, False, "")
 
 
 def is_of_the_place(error: Exception) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from thinkback.model.blocks import Origin
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
-from thinkback.proxy.problems import Refused
+from thinkback.proxy.problems import Refused, public_reason
 from thinkback.servers.gateway.config import naming
 from thinkback.servers.gateway.config.checking import REFERENCE, endpoint_of
 from thinkback.servers.gateway.config.schema import Alias, Config, To, Upstream
@@ -40,11 +39,12 @@ from thinkback.turn.credentials import Authenticator
 from thinkback.wire.registry import FRONTS
 from thinkback.wire.registry import front as front_of
 
+KEY_REFUSED = (401, 402)
+"""Answers that are about the key, whatever is asked."""
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
 
 
-_STATUS = re.compile(r"HTTP (\d{3})\b")
 _ANY = "own:"
 """The account of a place whose client pays, before the client is known."""
 _UNMARKED = tuple(name for name in FRONTS if not front_of(name).address.header)
@@ -88,7 +88,7 @@ class Choice:
 
         Empty where none is left: then the current one stays, and may be asked again.
         """
-        self._breakers.failed(self.current.breaker, _public(reason))
+        self._breakers.failed(self.current.breaker, _with_phrase(reason))
         following = self._next()
         self._is_told = following is None
         if following is None:
@@ -134,6 +134,10 @@ class Router:
         self._keyring = Keyring()
         self._routes: OrderedDict[tuple[str, str, str], Route] = OrderedDict()
         self._on = ""
+        # Upstreams that refused our key: the status, and until when others are asked first.
+        self._key_refused: dict[str, tuple[int, float]] = {}
+        self._clock = clock
+        self._key_files: dict[str, tuple[tuple[float, int, int] | None, ...]] = {}
         self.breakers = breakers or Breakers(clock)
         self.breakers.adjust(routing.breaker_failures, routing.breaker_cooldown)
 
@@ -158,7 +162,24 @@ class Router:
         if not model_matches(asked, grant.models):
             raise _unknown(asked)
         routes = self._resolved(asked, self._candidates(asked, front, grant), _Asker(grant, own))
-        return Choice(_affine(routes, origins, end_user), self.breakers)
+        routes = sorted(_affine(routes, origins, end_user), key=lambda route: self._rests_for_key(route))
+        return Choice(routes, self.breakers)
+
+    def note_answer(self, upstream: str, status: int) -> None:
+        """An upstream answered a request with the gateway's own key."""
+        if status in KEY_REFUSED:
+            self._key_refused[upstream] = status, self._clock() + self._config.routing.breaker_cooldown
+        elif status < 400:
+            self._key_refused.pop(upstream, None)
+
+    def refused_keys(self) -> dict[str, str]:
+        """The upstreams that refused the gateway's key when they were asked last, with what they answered."""
+        return {name: f"refused the gateway's key ({status})" for name, (status, _) in self._key_refused.items()}
+
+    def _rests_for_key(self, route: Route) -> bool:
+        """Whether the key of ``route`` was refused a moment ago, so that others come first."""
+        _, until = self._key_refused.get(route.upstream, (0, 0.0))
+        return not route.payer and self._clock() < until
 
     def own_place(self, front: str) -> Route | None:
         """The place that takes the own credentials of clients that speak ``front``, without one; ``None`` for none.
@@ -314,6 +335,7 @@ class Router:
         if on != self._on:
             self._routes.clear()
             self._on = on
+        self._look_at_key_files(to.upstream)
         key = (alias, to.upstream, to.model)
         found = self._routes.get(key)
         if found is None:
@@ -323,6 +345,19 @@ class Router:
         elif found.authenticator.waits:  # whose account it is may be known once it has signed in
             found = msgspec.structs.replace(found, target=found.place.target(self._rulebook))
         return found
+
+    def _look_at_key_files(self, name: str) -> None:
+        """Forget what was made of an upstream whose files of secrets changed since."""
+        upstream = self._config.upstreams.get(name)
+        files = key_files(upstream) if upstream is not None else ()
+        if not files:
+            return
+        found = tuple(map(_stamp_of, files))
+        if self._key_files.setdefault(name, found) != found and None not in found:
+            self._key_files[name] = found
+            self._key_refused.pop(name, None)
+            for key in [key for key in self._routes if key[1] == name]:
+                del self._routes[key]
 
     def _made(self, alias: str, to: To) -> Route:
         rulebook = self._rulebook
@@ -394,6 +429,21 @@ def without_key(config: Config, rulebook: Rulebook) -> dict[str, CredentialError
     return found
 
 
+def key_files(upstream: Upstream) -> tuple[str, ...]:
+    """The files that the secrets of an upstream are read from."""
+    named = (value[5:] for value in upstream.headers.values() if value.startswith("file:"))
+    return tuple(filter(None, (upstream.key_file, *named)))
+
+
+def _stamp_of(file: str) -> tuple[float, int, int] | None:
+    """By what a file differs from an earlier one; ``None`` while there is none."""
+    try:
+        found = os.stat(os.path.expanduser(file))
+    except OSError:
+        return None
+    return found.st_mtime, found.st_size, found.st_ino
+
+
 def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
     """The targets by lot, each drawn with its weight; those that weigh nothing come last, in their order."""
     left, drawn = [to for to in alias.targets if to.weight > 0], []
@@ -424,15 +474,13 @@ def _unknown(asked: str) -> NotFoundError:
     )
 
 
-def _public(reason: str) -> str:
-    """What clients may read of a reason: a status with its usual words, not a provider's, and no address."""
-    found = _STATUS.match(reason)
-    if found is None:
-        return "no response"
+def _with_phrase(reason: str) -> str:
+    """What clients may read of a ``reason``, with the usual words of its status."""
+    said = public_reason(reason)
     try:
-        return f"status {found[1]}, {HTTPStatus(int(found[1])).phrase}"
+        return f"{said}, {HTTPStatus(int(said.removeprefix('status '))).phrase}"
     except ValueError:
-        return f"status {found[1]}"
+        return said
 
 
 def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
@@ -441,6 +489,6 @@ def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
     return NetworkError(
         "no upstream of this model responded recently: requests to them are paused "
         f"(the last failure: {reason}; the next try: in {seconds:.0f} s)",
-        details={"phase": "network", "retry_after": seconds},
+        details={"phase": "network", "retry_after": seconds, "upstream": routes[first].name},
         next_actions=(f"ask again in {seconds:.0f} s",),
     )

@@ -4,6 +4,18 @@
   const one = (selector, from = document) => from.querySelector(selector);
   const byId = (id) => document.getElementById(id);
 
+  // Times of pages are UTC; whoever has the script reads them where they are, with UTC in the title.
+  const LOCAL = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+  function localize(within) {
+    for (const each of within.querySelectorAll("time[datetime]")) {
+      const here = LOCAL.format(new Date(each.dateTime));
+      const utc = [each.textContent, each.title].find((text) => text.trim().endsWith("UTC"));
+      if (!utc) continue;
+      if (utc === each.textContent) each.textContent = here;
+      each.title = utc === each.title ? `${here} (${utc})` : utc;
+    }
+  }
+
   // A conversation that is written at this moment: pieces come as the page would have them, and are only added.
   function follow(entries) {
     const status = byId("live");
@@ -26,6 +38,7 @@
       const atEnd = window.innerHeight + window.scrollY >= page.scrollHeight - 160;
       const made = document.createElement("template");
       made.innerHTML = html;
+      localize(made.content);
       for (const node of [...made.content.children]) {
         const there = node.id && byId(node.id);
         if (node.dataset.again !== undefined) there?.replaceWith(node);
@@ -84,11 +97,13 @@
   function answer(form) {
     const results = byId(form.dataset.typed);
     let waiting = 0;
+    let again = 0;
     let asked = null;
 
     async function ask() {
       const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
       asked?.abort();
+      clearTimeout(again);
       asked = new AbortController();
       const signal = asked.signal;
       history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
@@ -98,11 +113,21 @@
         const html = await reply.text();
         if (signal.aborted || !reply.ok) return;
         results.innerHTML = html;
+        localize(results);
+        askAgain();
       } catch (error) {
         if (error.name !== "AbortError") form.submit();
       }
     }
 
+    // While the index of words is filled its results ask for themselves again.
+    function askAgain() {
+      const after = one("[data-again-in]", results)?.dataset.againIn;
+      clearTimeout(again);
+      if (after !== undefined) again = setTimeout(ask, after * 1000);
+    }
+
+    askAgain();
     form.addEventListener("input", (event) => {
       clearTimeout(waiting);
       waiting = setTimeout(ask, event.target.type === "search" ? 180 : 0);
@@ -226,6 +251,7 @@
   for (const each of document.querySelectorAll("[data-copy]"))
     each.after(offer("Copy the command", async () => each.textContent));
 
+  localize(document);
   for (const form of document.querySelectorAll("form[data-typed]")) answer(form);
   const entries = one("#entries[data-live]");
   if (entries) follow(entries);
