@@ -48,8 +48,14 @@ demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it
 	@.venv-notebook/bin/python $(PIP) install --require-hashes --requirement requirements/notebook.txt
 	@touch $@
 
-release-check: venv ## builds both distributions and runs the wheels in an empty environment
-	@$(BIN)/python -m scripts.release_check
+.venv-release/.ready: requirements/release.txt
+	$(call environment,.venv-release,release)
+	@touch $@
+
+BASE_IMAGE ?=
+
+release-check: venv .venv-release/.ready ## builds both distributions, runs the wheels in an empty environment, writes SBOM and licences; BASE_IMAGE=NAME@sha256:...
+	@BASE_IMAGE='$(BASE_IMAGE)' $(BIN)/python -m scripts.release_check
 
 notebook: .venv-notebook/.ready ## a notebook in a real kernel: what it shows of a stream, a reply, a session
 	@PYTHONPATH=src:referee/src:. .venv-notebook/bin/python -W ignore -m scripts.notebook
@@ -168,6 +174,11 @@ load: venv ## 64 sessions at once for two minutes: is a response lost, does memo
 image-check: venv ## the RUN lines of deploy/Dockerfile on this machine's files, in an overlay (root, Linux)
 	@$(BIN)/python -m scripts.image_check
 
+alerts: ## deploy/prometheus-rules.yml with the faults that its alerts must find, by promtool (Debian's package prometheus)
+	@command -v promtool >/dev/null || { echo "promtool is not there: apt-get install prometheus"; exit 1; }
+	@promtool check rules deploy/prometheus-rules.yml
+	@promtool test rules deploy/prometheus-rules.test.yml
+
 machines: venv ## three gateways on one PostgreSQL while they and it die: is an answer lost, doubled, not recognised; an upgrade and its roll-back; SEED=... repeats one
 	@$(BIN)/python -m bench.machines $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m bench.upgrade
@@ -261,6 +272,14 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:bench-view -o requirements/bench-view.txt
+	@for extra in gateway viewer postgres; do \
+		uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+			--constraint requirements/dev.txt --extra $$extra -o requirements/$$extra.txt pyproject.toml || exit 1; \
+	done
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+		--constraint requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+		--group pyproject.toml:release -o requirements/release.txt
 	@for agent in aider crewai; do \
 		uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 			--group pyproject.toml:agent-$$agent -o requirements/agent-$$agent.txt || exit 1; \

@@ -120,7 +120,11 @@ def listed(page: Page, place: Place) -> None:
     title, model, turns, tokens, share, cost, state, used = row.get_by_role("cell").all_inner_texts()
     assert "primes" in title
     assert "claude-sonnet-4-5" in model
-    assert (turns.split()[0], int(re.sub(r"\D", "", tokens)) > 0, "%" in share) == ("3", True, True), (turns, share)
+    assert (turns.split()[0], int(re.sub(r"\D", "", tokens)) > 0, int(re.sub(r"\D", "", share)) > 0) == (
+        "3",
+        True,
+        True,
+    ), (turns, share)
     assert ("$" in cost, "completed", True) == (True, state, used != ""), (cost, state, used)
     unders = page.locator(".sessions .under").all_inner_texts()
     assert {"codex", "pi", "claude-code"} <= {word for under in unders for word in under.split(" · ")}, unders

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "deploy" / "Dockerfile"
-_BASE = re.compile(r"[a-z0-9./-]+:[\w.-]+(?: AS [a-z]+)?")
-_KNOWN = ("FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT")
+_BASE = re.compile(r"\$\{BASE_IMAGE\}(?: AS [a-z]+)?")
+_KNOWN = ("ARG", "FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT")
 _INSIDE = "mount -t tmpfs none {0} && mkdir {0}/u {0}/w {0}/m && mount -t overlay overlay -o {1} {0}/m && exec {2}"
 
 
@@ -42,7 +42,9 @@ def instructions(text: str) -> Iterator[Instruction]:
         if word not in _KNOWN or not rest.strip():
             raise ValueError(f"not understood: {line}")
         if word == "FROM" and not _BASE.fullmatch(rest):
-            raise ValueError(f"no base image with a tag: {rest}")
+            raise ValueError(f"no base image by its argument: {rest}")
+        if word == "ARG" and rest != "BASE_IMAGE":
+            raise ValueError(f"not understood: {line}")
         if word == "ENTRYPOINT":
             json.loads(rest)
         yield Instruction(word, rest)
@@ -54,7 +56,8 @@ def stages(text: str) -> list[list[Instruction]]:
     for each in instructions(text):
         if each.word == "FROM":
             found.append([])
-        found[-1].append(each)
+        if each.word != "ARG":
+            found[-1].append(each)
     return found
 
 

@@ -1,5 +1,6 @@
-"""What a release must pass: `make release-check`. Builds both distributions, reads their metadata, installs the wheels
-into an empty environment with the pinned run-time requirements, and runs them there.
+"""Check a release: `make release-check BASE_IMAGE=NAME@sha256:...`. Builds both distributions, reads their metadata,
+installs the wheels into an empty environment with the pinned run-time requirements and runs them there, then writes the
+SBOM and the third-party licences of the deployed packages to ``dist``.
 """
 
 from __future__ import annotations
@@ -16,19 +17,27 @@ from email.message import Message
 from pathlib import Path
 
 import thinkback
+from scripts.bill_of_materials import write_bill
 
 ROOT = Path(__file__).parent.parent
 PROJECTS = (ROOT, ROOT / "referee")
 REMOTE = re.compile(r"!\[[^\]]*\]\((?!https://|data:)[^)]*\)|<img[^>]+src=\"(?!https://|data:)")
 
 
+BASE_IMAGE = re.compile(r"[\w./:-]+@sha256:[0-9a-f]{64}")
+PLACEHOLDER = re.compile(r"<[A-Z][A-Z ]+>")
+
+
 def main() -> int:
-    """Run each step; print what is wrong, and what is missing before the first publication."""
+    """Run each step; print the faults, and the gaps to fill before the first publication."""
     with tempfile.TemporaryDirectory() as place:
         wheels = [_built(project, Path(place) / "dist") for project in PROJECTS]
         faults = [fault for wheel in wheels for fault in faults_of(_metadata(wheel), thinkback.__version__)]
+        faults += base_image_faults(os.environ.get("BASE_IMAGE", ""))
         faults += _run(wheels, Path(place))
+        faults += write_bill(Path(place), ROOT / "dist")
         missing = [fault for wheel in wheels for fault in missing_of(_metadata(wheel))]
+        missing += placeholders_of("SECURITY.md", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
     print("\n".join([*faults, *(f"before it is published: {what}" for what in missing)]))
     print("release-check: failed" if faults else "release-check: the wheels install and run in an empty environment")
     return 1 if faults else 0
@@ -54,6 +63,18 @@ def missing_of(said: Message) -> list[str]:
     if REMOTE.search(str(said.get_payload())):
         found.append(f"{name}: its README has pictures without an absolute address")
     return found
+
+
+def base_image_faults(image: str) -> list[str]:
+    """An image is released on a base that is named by its digest: a tag can move."""
+    if BASE_IMAGE.fullmatch(image):
+        return []
+    return [f"the base image is {image or 'not named'}: give it by its digest, BASE_IMAGE=NAME@sha256:DIGEST"]
+
+
+def placeholders_of(name: str, text: str) -> list[str]:
+    """Sentences that a person must complete: ``<SECURITY CONTACT>``."""
+    return [f"{name}: {found} is for a person to fill in" for found in sorted(set(PLACEHOLDER.findall(text)))]
 
 
 def _built(project: Path, to: Path) -> Path:

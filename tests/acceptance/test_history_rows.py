@@ -57,7 +57,11 @@ ROWS = (
     ),
     row(102, "effective and raw tokens", "session/test_usage.py::test_the_context_is_what_the_next_request_will_carry"),
     row(104, "compaction by effective tokens", f"{PRESSURE}at_the_third_threshold_the_history_is_summarised"),
-    row(105, "calibrated by what the provider counted", "compile/test_counts.py::test_calibration"),
+    row(
+        105,
+        "calibrated by what the provider counted",
+        "compile/test_counts.py::test_the_last_reported_input_is_the_anchor",
+    ),
     row(106, "only the last turns", "compile/test_window.py::test_the_last_turns_go_whole"),
     row(
         107,

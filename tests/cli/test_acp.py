@@ -385,16 +385,16 @@ def test_a_denied_call_does_not_run_and_ends_the_turn(command: Command, referee:
 
 
 def test_always_is_remembered(command: Command, referee: Referee, workspace: Path) -> None:
-    """ "Always" allows such calls for the rest of the conversation: the second one is not asked about."""
-    calls = [Call("write", {"path": f"{name}.txt", "content": "x"}) for name in "ab"]
-    referee.push(Step(tool_calls=calls[:1]), Step(tool_calls=calls[1:]), Step(text="Both."))
+    """ "Always" allows such calls on that file for the rest of the conversation; another file is asked about."""
+    calls = [Call("write", {"path": f"{name}.txt", "content": content}) for name, content in ("ax", "ay", "bx")]
+    referee.push(*(Step(tool_calls=[call]) for call in calls), Step(text="Both."))
 
     async def work() -> Editor:
         async with edited(command, Editor("always"), *place(referee)) as editor:
             await editor.say(await editor.begin(workspace), "Write")
             return editor
 
-    assert 1 == len(run(work()).asked)
+    assert 2 == len(run(work()).asked)
     assert ["a.txt", "b.txt"] == sorted(file.name for file in workspace.iterdir())
 
 

@@ -193,6 +193,21 @@ def test_a_key_is_exchanged_for_a_cookie_that_no_script_and_no_other_site_gets(g
     assert secret not in Path(gate.config.logs.audit).read_text()
 
 
+def test_a_session_that_is_looked_at_is_in_the_audit_log(gate: Gate) -> None:
+    """Once in a visit, by the key's id; who is not signed in leaves no such line."""
+    info = asked(gate.store("one"), "sky")
+    client = gate.guest()
+    gate.browser().get(f"/session/{info.id}")
+    for way in (f"/session/{info.id}", f"/session/{info.id}/tree", "/", f"/session/{info.id}"):
+        client.get(way)
+    lines = [json.loads(line) for line in Path(gate.config.logs.audit).read_text().splitlines()]
+    signed = next(line for line in lines if line["act"] == "viewer.signed_in")
+
+    assert [(signed["key"], "one", info.id)] == [
+        (line["key"], line["tenant"], line["session"]) for line in lines if line["act"] == "viewer.read"
+    ]
+
+
 def test_a_key_without_the_right_does_not_open_it(gate: Gate) -> None:
     """Neither one of the gateway's that may ask alone, nor another's, nor none."""
     for key, status in ((gate.key(view=False)[0], 403), ("tb-unknown", 401), ("sk-of-a-provider", 401), ("", 401)):
@@ -234,6 +249,9 @@ class Away:
 
     async def again(self, guest: Guest) -> None:
         raise Refused(503, "unavailable", "the keys cannot be looked at")
+
+    def looked(self, guest: Guest, session: str) -> None:
+        """Nothing."""
 
     def too_many(self, address: str) -> None:
         raise AssertionError(address)
@@ -461,3 +479,21 @@ def test_the_page_grows_by_what_the_gateway_stores(tmp_path: Path) -> None:
     assert ("not recorded" in unrecorded, "erased:" in unrecorded, "unkeptword" in unrecorded) == (True, False, False)
     assert ([-signal.SIGKILL], True) == (died, first != process)
     assert not Path(f"/proc/{process}").exists()
+
+
+def test_sessions_are_called_by_the_names_of_keys(gate: Gate) -> None:
+    """Of the tenant's own keys; one without a name by its id."""
+    rows = [
+        new_key(Terms(), number, tenant=tenant, name=name)[1]
+        for number, (tenant, name) in enumerate([("one", "ada"), ("one", ""), ("two", "eve")], 10)
+    ]
+    for row in rows:
+        gate.office.keys.create(row)
+        asked(gate.store("one"), f"{row.id}/s1", "Why?")
+    guest = gate.guest("one")
+    listed, found = guest.get("/").text, guest.get("/?q=ada").text
+
+    assert [True, True, True] == [f"{name}/s1" in listed for name in ("ada", rows[1].id, rows[2].id)]
+    assert "eve" not in listed
+    assert rows[0].id not in re.sub(r'href="[^"]*"', "", listed)
+    assert "1 of 3 sessions" in found

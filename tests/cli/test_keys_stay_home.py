@@ -250,4 +250,4 @@ def test_an_empty_file_is_told(command: Command, text: str) -> None:
     file = command.place / "empty.jsonl"
     file.write_text(text)
     done = command("import", str(file))
-    assert (2, True) == (done.code, "nothing was imported: there is no session in it" in done.err)
+    assert (2, True) == (done.code, "nothing was imported: there is no session in" in done.err)

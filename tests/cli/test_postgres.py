@@ -22,6 +22,21 @@ def test_a_log_at_an_address_is_like_one_in_a_file(command: Command, referee: Re
     assert [] == command("sessions", "--json", "--db", database, THINKBACK_TENANT="").json
 
 
+def test_session_of_another_tenant_is_not_shown_but_how_to_ask_for_it(command: Command, database: str) -> None:
+    """Who has the id of a session from the gateway need not know its tenant by heart."""
+    for tenant in ("acme", "research"):
+        with thinkback.open(database, tenant=tenant, rules={}, settings={}) as store:
+            store.session(f"talk of {tenant}", endpoint="deepseek", model="deepseek-v4-pro", api_key=KEY)
+    lost = command("why", "talk of acme", "--db", database)
+    within = command("why", "nowhere", "--db", database, THINKBACK_TENANT="acme")
+
+    assert 0 != lost.code
+    assert "there is no session 'talk of acme'" in lost.err
+    assert "this is the log of the tenant default" in lost.err
+    assert "acme, research: name one, as THINKBACK_TENANT=acme" in " ".join(lost.err.split())
+    assert "the tenant acme; the database has those of research" in " ".join(within.err.split())
+
+
 def test_an_address_is_printed_without_its_password(command: Command, postgres: Server) -> None:
     """Neither where there is nothing nor where nobody is let in."""
     url = postgres.url(user="guarded", password=PASSWORD)

@@ -335,6 +335,17 @@ def test_a_dry_run_needs_no_key_and_stores_nothing(command: Command) -> None:
     assert not command.db.exists()
 
 
+def test_a_dry_run_in_a_session_without_a_request_says_what_is_missing(command: Command) -> None:
+    """The session is there; an endpoint is not."""
+    with thinkback.open(command.db) as store:
+        store.session("plan").commit("Made by hand.")
+    done = command("run", "Hi", "--session", "plan", "--dry-run")
+
+    assert 2 == done.code
+    assert "no endpoint is set" in done.err
+    assert "no session" not in done.err
+
+
 def test_a_dry_run_tells_where_it_would_go_and_why(talked: Command) -> None:
     """With ``--json`` address, decisions and counts stand beside the body, and the key stands nowhere."""
     done = talked("run", "Hi", "--session", "talk", "--dry-run", "--json")

@@ -34,7 +34,12 @@ import thinkback
 LAUNCH = Path(__file__).with_name("launch.py")
 LIBRARIES = ("acp", "httpx2", "mcp.server.stdio", "prompt_toolkit", "rich.console", "sqlite3")
 """What commands import when they come to need it."""
-HOSTED = ("thinkback.adapters.langchain", "thinkback.adapters.llm", "thinkback.adapters.pydantic_ai.")
+HOSTED = (
+    "thinkback.adapters.langchain",
+    "thinkback.adapters.llm",
+    "thinkback.adapters.pydantic_ai.",
+    "thinkback.adapters.transport.httpx_clients",
+)
 """Adapters that import the program that they are for, which is not installed here."""
 
 

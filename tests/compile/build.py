@@ -284,7 +284,7 @@ class Built:
         self.state, self.request = fold.request(state, self.writer)
         self.raw: list[bytes] = list(self.request.fragments())
         self.decisions: list[Decision] = self.request.decisions()
-        self.counts: Counts = self.request.counts()
+        self.counts: Counts = self.request.counts(())
         self.end = self.writer.end("m1", (), self.request.system, {})
 
     @property

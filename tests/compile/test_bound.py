@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.compile.build import (
@@ -20,10 +21,10 @@ from tests.compile.build import (
     think,
     thought,
 )
-from thinkback.model.commits import Message, Payload, Priority
+from thinkback.model.commits import Message, Payload, Priority, Request
 from thinkback.model.rule import Rule
-from thinkback.model.target import Target
-from thinkback.turn.plan import Plan
+from thinkback.model.target import Settings, Target
+from thinkback.turn.plan import History, Plan
 
 BOUND = native(prefix_bound=True, system="late", need_signature=("thinking",), follower=True)
 HERE = target(BOUND, ANTHROPIC)
@@ -93,18 +94,105 @@ def test_a_setting_of_another_dialect_is_no_part_of_the_prefix() -> None:
     assert ["SIG0"] == sent(talk.plan(top))
 
 
+CHANGED = "it is bound to its prefix, and what stands before it was changed after it was made"
+OTHER_TOOLS = "it is bound to its prefix, and the tools differ from those it was made with"
+OTHER_SYSTEM = "it is bound to its prefix, and the system prompt differs from the one it was made with"
+
+
 def test_changed_tools_void_what_was_made_under_others() -> None:
-    """Back with the old ones, what the gap cuts off stays away, and what follows the gap goes."""
+    """Back with the old ones, what was made with them goes again, and so does what is made behind it."""
     talk = turns(1).tools("look")
     plan = talk.user("b").plan(HERE)
     assert [] == sent(plan)
-    assert {"it is bound to its prefix, and the tools differ from those it was made with"} == reasons(plan)
+    assert {OTHER_TOOLS} == reasons(plan)
     talk.answer(HERE, thought(ANTHROPIC, "t", "SIG1"), say("x")).end().tools().user("c")
-    assert ["SIG0"] != sent(talk.plan(HERE))
+    assert ["SIG0"] == sent(talk.plan(HERE))
     talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x")).end().user("d")
     plan = talk.plan(HERE)
+    assert ["SIG0", "SIG2"] == sent(plan)
+    assert {OTHER_TOOLS} == reasons(plan)
+
+
+def test_a_system_prompt_that_comes_back_makes_valid_again_what_was_made_under_it() -> None:
+    """Prompts A, C, A: edits in between prove nothing. Under C again, what was made under C goes."""
+    talk = turns(1)
+    prompt = talk.hashes("system")[0]
+    talk.edit(prompt, Message("In verse.")).user("b")
+    assert [] == sent(talk.plan(HERE))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG1"), say("x")).end().edit(prompt, Message("Be brief.")).user("c")
+    assert ["SIG0"] == sent(talk.plan(HERE))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x")).end().user("d")
+    plan = talk.plan(HERE)
+    assert ["SIG0", "SIG2"] == sent(plan)
+    assert {OTHER_SYSTEM} == reasons(plan)
+    assert ["SIG1"] == sent(talk.edit(prompt, Message("In verse.")).plan(HERE))
+
+
+def test_what_a_later_thought_was_made_without_stays_away() -> None:
+    """One request went without earlier reasoning: what it brought is valid only without it, and the latest goes."""
+    talk = turns(2).user("b")
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x"), wanted=settings(keep_last=1)).end().user("c")
+    plan = talk.plan(HERE)
+    assert ["SIG1", "SIG2"] == sent(plan)
+    without = "reasoning behind it was made without it before it, and goes"
+    assert {without} == reasons(plan)
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG3"), say("x"), wanted=settings(keep_last=0)).end().user("d")
+    plan = talk.plan(HERE)
+    assert ["SIG3"] == sent(plan)
+    assert {without} == reasons(plan)
+
+
+def test_what_was_skipped_when_a_later_thought_was_made_stays_between() -> None:
+    """The second thought went without the first two turns' and with the first one's only: so does the third."""
+    talk = turns(2)
+    talk.annotate(talk.hashes()[1]).user("b")
+    assert ["SIG0"] == sent(talk.plan(HERE))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x")).end().user("c")
+    assert ["SIG0", "SIG2"] == sent(talk.plan(HERE))
+    talk.annotate(talk.hashes()[1], None, default=True)
+    plan = talk.plan(HERE)
+    assert ["SIG0", "SIG2"] == sent(plan)
+    assert {"reasoning behind it was made without it before it, and goes"} == reasons(plan)
+
+
+def forgotten(talk: Talk) -> Talk:
+    """The same conversation with records as earlier versions wrote them."""
+    again = Talk(talk.origin)
+    for commit in talk.commits:
+        value = commit.value
+        if isinstance(value, Request):
+            value = msgspec.structs.replace(value, chain=None)
+        again.note(commit.kind, value, commit.response)
+    return again
+
+
+def test_records_of_earlier_versions_say_that_nothing_was_missing_in_between() -> None:
+    """Their programs left no gap: what follows the gap was made without what stands before it."""
+    talk = forgotten(turns(2).user("b"))
+    assert ["SIG0", "SIG1"] == sent(talk.plan(HERE))
+    talk = forgotten(turns(1).tools("look").user("b"))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG1"), say("x")).end().tools().user("c")
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x")).end().user("d")
+    assert ["SIG0", "SIG2"] == sent(talk.plan(HERE))
+    plan = forgotten(talk).plan(HERE)
     assert ["SIG2"] == sent(plan)
-    assert "reasoning behind it had to be dropped, and what is sent must not have a gap" in reasons(plan)
+    assert {OTHER_TOOLS, "reasoning behind it had to be dropped, and what is sent must not have a gap"} == reasons(plan)
+
+
+def test_requests_of_earlier_versions_are_judged_as_they_were() -> None:
+    """Any change voided what was made before it, and nothing went before what had to stay away."""
+    talk = turns(3)
+    talk.edit(talk.hashes()[1], think("c")).user("b")
+    history = History(talk.commits)
+    assert ["SIG2"] == sent(history.plan(HERE, Settings(), None, {}))
+    plan = history.plan(HERE, Settings(), None, {}, recipe=1)
+    assert [] == sent(plan)
+    assert CHANGED in reasons(plan)
+    talk = turns(1).tools("look").user("b")
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG1"), say("x")).end().tools().user("c")
+    assert [] == sent(History(talk.commits).plan(HERE, Settings(), None, {}, recipe=1))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG2"), say("x")).end().user("d")
+    assert ["SIG2"] == sent(History(talk.commits).plan(HERE, Settings(), None, {}, recipe=1))
 
 
 def changed(talk: Talk, at: int, text: str) -> Talk:
@@ -117,15 +205,12 @@ def changed(talk: Talk, at: int, text: str) -> Talk:
 
 
 def test_an_edited_message_voids_what_stands_behind_it() -> None:
-    """What stands before it stays valid by itself, but would leave a gap when more is made behind."""
+    """What stands before it stays valid."""
     talk = turns(3).user("c")
     second = [number for number, commit in enumerate(talk.commits) if commit.kind == "user"][1]
     plan = changed(talk, second, "another question").plan(HERE)
-    assert [] == sent(plan)
-    assert {
-        "it is bound to its prefix, and a message from index 1 on differs",
-        "reasoning behind it had to be dropped, and what is sent must not have a gap",
-    } == reasons(plan)
+    assert ["SIG0"] == sent(plan)
+    assert {"it is bound to its prefix, and a message from index 1 on differs"} == reasons(plan)
     first = changed(turns(1).user("c"), 1, "another question").plan(HERE)
     assert {"it is bound to its prefix, and a message from index 0 on differs"} == reasons(first)
 
@@ -145,7 +230,7 @@ def test_what_came_late_does_not_break_the_fold() -> None:
     talk.end("interrupted").user("b").answer(HERE, thought(ANTHROPIC, "t", "SIG1"), say("x")).end().user("c")
     assert ["SIG0", "SIG1"] == sent(talk.plan(HERE))
     talk.result("c1", "late", "resp1")
-    assert [] == sent(talk.plan(HERE))
+    assert ["SIG0"] == sent(talk.plan(HERE))
 
 
 def test_keep_last_takes_from_the_start() -> None:
@@ -205,7 +290,7 @@ def test_the_next_request_begins_with_the_last(speech: str) -> None:
 
 def test_what_was_copied_from_another_line_stays_away() -> None:
     """It names a record of its request that is not here; what nobody has a record of is where it was vouched for."""
-    for record, expected in (("", ["SIG0", "SIG5"]), ("resp of another line", [])):
+    for record, expected in (("", ["SIG0", "SIG5"]), ("resp of another line", ["SIG0"])):
         talk = turns(1).user("b")
         talk.reply(thought(ANTHROPIC, "t5", "SIG5"), say("c"), origin=origin(ANTHROPIC, request=record))
         plan = talk.end().user("d").plan(HERE)
@@ -213,17 +298,27 @@ def test_what_was_copied_from_another_line_stays_away() -> None:
         assert bool(record) == any("copied here from another line" in reason for reason in reasons(plan))
 
 
-@pytest.mark.parametrize("kind", ["user", "assistant", "reasoning"])
+@pytest.mark.parametrize("kind", ["user", "assistant"])
 def test_what_people_changed_voids_what_was_made_behind_it(kind: Any) -> None:
-    """All later responses, with a record or without; what is made from then on goes, and leaves no gap."""
-    for talk in (turns(3).user("b"), adopted(3)):
-        words: dict[str, Payload] = {"user": Message("c"), "assistant": say("c"), "reasoning": think("c")}
+    """All later responses, with a record or without; what is made from then on goes behind what stands before it."""
+    for talk, why in ((turns(3).user("b"), "a message from index "), (adopted(3), CHANGED)):
+        words: dict[str, Payload] = {"user": Message("c"), "assistant": say("c")}
         talk.edit(talk.hashes(kind)[1], words[kind])
         plan = talk.plan(HERE)
-        assert [] == sent(plan)
-        assert "it is bound to its prefix, and what stands before it was changed after it was made" in reasons(plan)
+        assert ["SIG0"] == sent(plan)
+        assert any(why in reason for reason in reasons(plan))
         talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
-        assert ["SIG5"] == sent(talk.plan(HERE))
+        assert ["SIG0", "SIG5"] == sent(talk.plan(HERE))
+
+
+def test_a_thought_that_people_changed_leaves_no_gap() -> None:
+    """What was made behind it goes without what stands before it; of an adopted history nothing behind it goes."""
+    talk = turns(3).user("b")
+    plan = talk.edit(talk.hashes()[1], think("c")).plan(HERE)
+    assert ["SIG2"] == sent(plan)
+    assert "reasoning behind it had to be dropped, and what is sent must not have a gap" in reasons(plan)
+    talk = adopted(3)
+    assert ["SIG0"] == sent(talk.edit(talk.hashes()[1], think("c")).plan(HERE))
 
 
 def adopted(number: int) -> Talk:
@@ -235,16 +330,15 @@ def adopted(number: int) -> Talk:
 
 
 def test_what_was_skipped_voids_what_was_made_behind_it() -> None:
-    """Until a system message or an answer comes back, which is another change to what was made in between."""
+    """Until it comes back."""
     talk = turns(2).user("b")
     before = sent(talk.plan(HERE))
     talk.annotate(talk.hashes("user")[1])
-    assert [] == sent(talk.plan(HERE))
+    assert ["SIG0"] == sent(talk.plan(HERE))
     talk.annotate(talk.hashes("user")[1], None, default=True)
     assert ["SIG0", "SIG1"] == before == sent(talk.plan(HERE))
     talk.annotate(talk.hashes("system")[0])
-    why = "it is bound to its prefix, and what stands before it was changed after it was made"
-    assert {"annotated as skip", why} == reasons(talk.plan(HERE))
+    assert {"annotated as skip", OTHER_SYSTEM} == reasons(talk.plan(HERE))
 
 
 def test_reasoning_that_is_required_binds_no_less_for_being_skipped() -> None:
@@ -270,7 +364,7 @@ def test_saying_it_again_voids_nothing_more() -> None:
     talk = turns(2).annotate(turns(2).hashes("user")[1]).user("b")
     talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
     talk.annotate(talk.hashes("user")[1], None, tags=("noise",)).annotate(talk.hashes("user")[1], reason="noise")
-    assert ["SIG5"] == sent(talk.plan(HERE))
+    assert ["SIG0", "SIG5"] == sent(talk.plan(HERE))
 
 
 def test_what_is_pinned_before_what_is_stripped_would_leave_a_gap() -> None:
@@ -280,3 +374,58 @@ def test_what_is_pinned_before_what_is_stripped_would_leave_a_gap() -> None:
     plan = talk.plan(HERE, settings(keep_last=1))
     assert ["SIG2"] == sent(plan)
     assert any("must not have a gap" in reason for reason in reasons(plan))
+
+
+def test_what_went_as_its_client_wrote_it_has_nothing_before_it() -> None:
+    """Nobody knows which reasoning was in it."""
+    talk = turns(1).user("b")
+    plan = msgspec.structs.replace(talk.plan(HERE), sent_instead="0" * 64)
+    talk.note("request", plan.record(), "resp2")
+    talk.reply(thought(ANTHROPIC, "t", "SIG1"), say("x"), id="server2").end().user("c")
+    assert ["SIG1"] == sent(talk.plan(HERE))
+    assert None is msgspec.structs.replace(talk.plan(at(prefix_bound=False)), sent_instead="0" * 64).record().chain
+
+
+def test_a_system_message_stands_where_its_program_puts_it() -> None:
+    """Before the commit that it names, in the order they came; one that names what is not here stands where it came."""
+    talk = turns(1)
+    question = talk.hashes("user")[0]
+    talk.note("system", Message("B", before=question)).note("system", Message("C", before=question))
+    talk.note("system", Message("late", before="of another line")).user("b")
+    body = bytes(talk.plan(HERE))
+    assert (
+        b'"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"B"},{"type":"text","text":"C"}]' in body
+    )
+    assert b'{"role":"system","content":"late"}' in body
+    last = talk.hashes("system")[1]
+    talk.edit(last, Message("B", before=talk.hashes("user")[1]))
+    assert b'{"role":"system","content":"B"},{"role":"user","content":"b"}' in bytes(talk.plan(HERE))
+
+
+def test_system_messages_that_stand_before_each_other_stay_where_they_came() -> None:
+    """Nobody says so, and nothing is lost."""
+    talk = turns(1).system("B").system("C").user("b")
+    first, second = talk.hashes("system")[1:]
+    talk.edit(first, Message("B", before=second)).edit(second, Message("C", before=first))
+    body = bytes(talk.plan(HERE))
+    assert b'{"role":"system","content":"B"},{"role":"system","content":"C"}' in body
+
+
+def test_a_system_message_may_stay_where_it_came() -> None:
+    """By a setting, where that keeps bound reasoning valid, and the decision says so; elsewhere in its place."""
+    talk = turns(1)
+    talk.note("system", Message("B", before=talk.hashes("user")[0])).user("b")
+    assert [] == sent(talk.plan(HERE))
+    appended = Settings(system_changes="append")
+    plan = talk.plan(HERE, appended)
+    assert ["SIG0"] == sent(plan)
+    (told,) = (decision for decision in plan.decisions if decision.block == talk.hashes("system")[1])
+    assert ("text", 2) == (told.action, told.message)
+    assert told.reason.startswith("context.systemChanges=append")
+    for place in (at(system="top"), at(system="late", prefix_bound=False)):
+        assert b'"text":"Be brief."},{"type":"text","text":"B"}' in bytes(talk.plan(place, appended))
+    state = History(talk.commits)
+    state.plan(HERE, Settings(), None, {})
+    talk.note("system", Message("C", before=talk.hashes("user")[0]))
+    state.take(talk.commits[-1:])
+    assert bytes(talk.plan(HERE)) == bytes(state.plan(HERE, Settings(), None, {}))

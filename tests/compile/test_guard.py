@@ -24,7 +24,7 @@ from tests.compile.build import (
     think,
 )
 from thinkback.compile.guard import NO_ORIGIN, VALID, check
-from thinkback.model.blocks import Carrier, Text, ToolCall, Unknown
+from thinkback.model.blocks import Carrier, Origin, Text, ToolCall, Unknown
 from thinkback.model.rule import Guard
 
 
@@ -307,3 +307,26 @@ def test_foreign_text_is_told_as_prose_where_no_reasoning_is_wanted(made: Any, l
     assert "reasoning_content" not in built.messages[1]
     assert {"text"} == set(built.actions)
     assert {"drop"} == set(build(own, row, wanted).actions)
+
+
+@pytest.mark.parametrize(
+    ("model", "to", "goes"),
+    [
+        ("m1", "m1", True),
+        ("house/M1", "m1", True),
+        ("m1", "house/m1", True),
+        ("claude-opus-5-5", "m1", False),
+        ("", "m1", True),
+    ],
+)
+def test_where_the_endpoint_is_unknown_the_model_decides(model: str, to: str, goes: bool) -> None:
+    """Thoughts of another model do not go as the target's own; nothing opaque goes in any case."""
+    imported = Origin("claude-code", "", model, model)
+    talk = Talk().turn("a", think("secret"), say("b"), origin=imported).user("c")
+    built = build(talk, target(rule(), model=to))
+    assert [("secret" if goes else None)] == built.fields
+    assert not check(imported, target(model=to)).carriers
+    if not goes:
+        assert [("reasoning", f"minted by model {model}, target is {to}")] == built.dropped
+        assert "text" in build(talk, target(rule(), model=to), settings(foreign="text")).actions
+    assert check(imported, target(model=to), recipe=1).text

@@ -182,6 +182,8 @@ def test_tokens_are_estimated_or_calibrated() -> None:
     counted = Usage(1, 200, 100, counted=("reasoning_beside_output",))
     talk = Talk().turn("a", think("t" * 200), say("x" * 400), usage=counted).annotate("")
     assert "calibrated" == made(talk).token_source
+    talk = Talk().turn("a", think("t" * 200), usage=Usage(1, 200, 200)).annotate("")
+    assert "calibrated" == made(talk).token_source
     assert ("estimated", 100) == (made(Talk().user("a" * 400)).token_source, made(Talk().user("a" * 400)).token_count)
 
 

@@ -12,6 +12,7 @@ from thinkback.compile.reasoning import (
     filter_thinking_for_context,
     thinking_to_reasoning_field,
 )
+from thinkback.errors import SettingError
 from thinkback.model.blocks import Block
 
 T1, T2, T3 = think("1"), think("2", "reasoning"), think("3")
@@ -40,6 +41,12 @@ def test_filter(policy: Any, expected: Any) -> None:
     contents: list[list[Block]] = [[T1, R], [T2, R], [T3, R]]
     assert expected == filter_thinking_for_context(contents, policy)
     assert contents == [[T1, R], [T2, R], [T3, R]]
+
+
+def test_a_policy_that_is_none_is_refused() -> None:
+    """It would strip everything."""
+    with pytest.raises(SettingError, match="'bogus' is none of all, allButLast, none"):
+        filter_thinking_for_context([[T1, R]], "bogus")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,11 @@ def test_a_capped_response_without_calls_is_not_withheld() -> None:
 def test_kinds_that_are_never_replayed() -> None:
     """Usage, requests and ends of turns leave nothing in a request, wherever they stand."""
     talk = Talk().note("provider_usage", Usage(1, 2, 3), "gone").turn("a").note("provider_usage", Usage(1, 2), "resp1")
-    fields: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "audited") | {"settings": {}}
+    fields: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "audited") | {
+        "settings": {},
+        "chain": None,
+        "recipe": 1,
+    }
     built = build(talk.note("request", Request(**fields), "resp2").user("b"))
     assert roles(built) == ["user", "assistant", "user"]
     assert len(built.request) == 3

@@ -19,6 +19,7 @@ FILLED: Mapping[str, Mapping[str, Sequence[str]]] = {
     "": {
         **dict.fromkeys(("SESSION", "NAME", "X", "--session", "primes", "llm-ID"), ("talk",)),
         **dict.fromkeys(("ENDPOINT", "ID", "WORD", "--endpoint"), ("deepseek",)),
+        "TIME": ("2020-01-01",),
         **dict.fromkeys(("TEXT", "MESSAGE", "PROMPT"), ("more words",)),
         **dict.fromkeys(("PLACE/acme.db", "/var/lib/thinkback/default.db"), ("log.db",)),
         **{"HASH": ("{hash}",), "BRANCH": ("side",), "AGENT": ("codex",), "erased-imports": ("talk",)},
@@ -60,6 +61,7 @@ NOT_RUN = {
         ("import --program otlp FILE", "import FILE --program codex"),
         "needs the histories of another program: tests/cli/history/test_exchange.py",
     ),
+    "purge --key ID --db /var/lib/thinkback/default.db": "needs a gateway's log: tests/session/history/test_erasing.py",
     "rules update FILE": "needs a file of rules: tests/cli/config/test_rules.py",
     "rules undo": "undoes what was updated: tests/cli/config/test_rules.py",
     "decode anthropic body.sse --json": "needs a recorded body: tests/cli/wire",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.formats.samples import CLAUDE, claude, drafts, gave, jsonl, kinds, minted, only, paths, read, used
-from thinkback.formats.history import Left
+from thinkback.formats.history import Left, aside
 from thinkback.formats.registry import program
-from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Compaction, Response, Usage
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.commits import Compaction, Content, Message, Response, Usage
 
 
 def test_lines_of_one_message_are_one_response() -> None:
@@ -119,3 +119,76 @@ def test_a_line_may_follow_one_of_any_kind() -> None:
     lines = (*CLAUDE[:2], noted, {**CLAUDE[8], "uuid": "b", "parentUuid": "p"})
     again = claude("u2", "p", "user", "Or which?")
     assert [["u1", "b"], ["u1", "u2"]] == paths(only("claude-code", jsonl(*lines, again)))
+
+
+def attached(id: str, parent: str, **attachment: Any) -> dict[str, Any]:
+    """A line with what the program put beside the messages."""
+    line = claude(id, parent, "attachment", "", attachment=attachment)
+    return {name: value for name, value in line.items() if name != "message"}
+
+
+def test_words_typed_while_a_tool_ran_are_the_persons() -> None:
+    """The model read them behind the results; messages that the program queued stand beside the conversation."""
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    lines = (
+        attached("q1", "r2", type="queued_command", prompt="Only the newest.", commandMode="prompt"),
+        attached("q2", "q1", type="queued_command", prompt=[{"type": "text", "text": "Like this"}, picture]),
+        attached("q3", "q2", type="queued_command", prompt="Task done", commandMode="task-notification"),
+        attached("q4", "q3", type="queued_command", prompt="", commandMode="prompt"),
+        attached("q5", "q4", type="queued_command", prompt=[], isMeta=True),
+    )
+    history = only("claude-code", jsonl(*CLAUDE[:8], *lines, {**CLAUDE[8], "parentUuid": "q5"}))
+    assert ["u1", "a1", "r1", "r2", "q1", "q2", "q3", "a4"] == paths(history)[0]
+    said = [draft.value for draft in drafts(history, "user")]
+    picture_there = (Text("Like this"), Media("image/png", "aGk="))
+    assert [Message("Which file?"), Message("Only the newest."), Message("Like this", picture_there)] == said
+    (note,) = drafts(history, "content")
+    assert aside("claude-code context", "Task done") == note
+
+
+def test_what_a_person_named_is_what_the_model_read_of_it() -> None:
+    """Files, selections, folders and resources with their words; a picture is one, and no request leaves them out."""
+    text = {"type": "text", "file": {"filePath": "/x/a.txt", "content": "alpha", "numLines": 1}}
+    picture = {"type": "image", "file": {"base64": "aGk=", "type": "image/png"}}
+    lines = (
+        attached("f1", "u1", type="file", filename="/x/a.txt", content=text),
+        attached("f2", "f1", type="file", filename="/x/b.png", content=picture),
+        attached("f3", "f2", type="directory", path="/x", content="a.txt\nb.png"),
+        attached(
+            *("f4", "f3"), type="selected_lines_in_ide", filename="/x/a.txt", lineStart=2, lineEnd=3, content="beta"
+        ),
+        attached("f5", "f4", type="mcp_resource", uri="r://1", content={"contents": [{"text": "gamma"}]}),
+        attached("f6", "f5", type="file"),
+    )
+    history = only("claude-code", jsonl(CLAUDE[1], *lines))
+    assert [
+        Content("claude-code file", "/x/a.txt\nalpha"),
+        Content("claude-code directory", "/x\na.txt\nb.png"),
+        Content("claude-code selection", "/x/a.txt, lines 2 to 3\nbeta"),
+        Content("claude-code resource", "r://1\ngamma"),
+    ] == [draft.value for draft in drafts(history, "content")]
+    assert Message("", (Media("image/png", "aGk=", name="/x/b.png"),)) == drafts(history, "user")[1].value
+
+
+def test_what_the_program_told_the_model_stands_beside_the_conversation() -> None:
+    """Found by search and in no request; what the model never read is counted among what is left out."""
+    hook = {"blockingError": {"blockingError": "not now"}}
+    lines = (
+        attached("n1", "u1", type="nested_memory", path="/x/C.md", content={"path": "/x/C.md", "content": "Be brief."}),
+        attached("n2", "n1", type="edited_text_file", filename="/x/a.txt", snippet="1 alpha"),
+        attached("n3", "n2", type="opened_file_in_ide", filename="/x/a.txt"),
+        attached("n4", "n3", type="hook_blocking_error", hookName="Stop", blockingError=hook["blockingError"]),
+        attached("n5", "n4", type="hook_success", content="fine"),
+        attached("n6", "n5", type="skill_listing", content="- one"),
+    )
+    (history,), left = (found := read("claude-code", jsonl(CLAUDE[1], *lines))).sessions, found.left
+    words = ["Be brief.", "/x/a.txt\n1 alpha", "/x/a.txt", "not now", "- one"]
+    assert [aside("claude-code context", each) for each in words] == drafts(history, "content")
+    assert (Left("attachment", 1, 6),) == left
+
+
+def test_histories_of_programs_that_name_their_sessions_alike_are_not_its_own() -> None:
+    """Qwen Code has messages as Gemini does."""
+    line = {"uuid": "1", "sessionId": "s", "type": "user", "message": {"role": "user", "parts": [{"text": "Hi"}]}}
+    assert not program("claude-code").is_own(jsonl(line))
+    assert not program("claude-code").is_own(jsonl({"sessionId": "s", "type": "system", "systemPayload": {}}))

@@ -8,15 +8,16 @@ import random
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.formats.samples import SAMPLES, drafts, read
 from thinkback.errors import NotFoundError
-from thinkback.formats.history import History, Left, Read, Source, placed
+from thinkback.formats.history import Answer, Entry, History, Left, Read, Source, by_content, key_of, placed
 from thinkback.formats.registry import MODULES, program
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
-from thinkback.model.commits import Draft, Response, decode_payload, fits
+from thinkback.model.blocks import Carrier, Origin, Text, ThinkingBlock
+from thinkback.model.commits import Compaction, Content, Draft, Message, Response, decode_payload, fits
 
 ODD: tuple[Any, ...] = (None, True, -1, 1e308, "", "\ud800", "2026-13-99", [], {}, [[]], [{}], [None, 7], {"type": 5})
 
@@ -146,3 +147,32 @@ def test_a_file_cannot_fill_the_report_with_kinds() -> None:
     (one,), found = (program("codex").read(Source("file", each)).left for each in (lines, many))
     assert (80, 150) == (len(one.what), one.count)
     assert (101, Left("things of other kinds", 50, 101)) == (len(found), found[-1])
+
+
+def test_entries_without_ids_go_by_what_they_say_and_when() -> None:
+    """Wherever they stand: a copy that begins later has the same; of equal ones the later has a number."""
+    said = (Draft("user", Message("yes")),)
+    block = ThinkingBlock("Why not.", carriers=(Carrier("item_id", "rs_1"),))
+    answer = Answer([block, Text("Done.")], "m")
+    summary = (Draft("compaction", Compaction("model", "So far.", last="2")),)
+    entries = (
+        Entry("1", "", 5, said),
+        Entry("2", "1", 5, said),
+        Entry("3", "2", 6, answer.drafts("codex", "s", "3")),
+        Entry("4", "3", 7, summary),
+    )
+    whole = by_content(History("s", entries, "4"), "codex")
+    first, second, third, last = whole.entries
+    assert (f"{first.id} 2", second.id, last.id) == (second.id, third.parent, whole.tip)
+    assert second.id == last.drafts[0].value.last  # type: ignore[union-attr]
+    assert {key_of("codex", "s", third.id), ""} == {draft.response for draft in third.drafts}
+    cut_answer = msgspec.structs.replace(answer, blocks=[block]).drafts("codex", "s", "1")
+    (again,) = by_content(History("s", (Entry("1", "", 6, cut_answer),), "1"), "codex").entries
+    assert third.id == again.id
+
+
+def test_what_was_spoken_is_stored_with_its_source() -> None:
+    """The id of its entry, as a digest; anything else says itself whose it is."""
+    for value in (Message("Hi"), Content("note", "Hi"), Compaction("model", "Hi")):
+        kind = {Message: "user", Content: "content", Compaction: "compaction"}[type(value)]
+        assert "k" == placed(Draft(kind, value), "pi", source="k").value.source  # type: ignore[union-attr, arg-type]

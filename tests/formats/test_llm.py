@@ -59,3 +59,14 @@ def test_what_else_there_is() -> None:
     assert isinstance(header, Response)
     assert "gpt-5.6" == header.origin.served_model
     assert (Left("message of robot", 1), Left("an attachment", 1)) == read("llm", jsonl(*LLM, *rows)).left
+
+
+def test_numbers_that_cannot_be_counts_are_named() -> None:
+    """They count as not reported."""
+    details = {"output_tokens_details": {"reasoning_tokens": 10**12}}
+    claims = {"input_tokens": -1, "token_details": details}
+    history = read("llm", jsonl(*({**row, **claims} if "token_details" in row else row for row in LLM))).sessions[0]
+
+    found = drafts(history, "provider_usage")[0].value
+    assert isinstance(found, Usage)
+    assert (None, None, ("input", "reasoning")) == (found.input, found.reasoning, found.invalid)

@@ -67,8 +67,10 @@ def test_calls_counts_and_texts() -> None:
     assert ToolCall("", "", "{}") == parts.call(None, 5, None)
     assert ToolCall("1", "ls", "-l") == parts.call("1", "ls", "-l")
     assert ThinkingBlock("", source_field="thinking", signature="s", kind="none") == parts.thought(7, "thinking", "s")
-    assert Usage(input=1, wire='{"a":1,"b":-1}') == parts.counts({"a": 1, "b": -1}, input="a", output="b")
-    assert parts.counts({"a": True}, input="a") is None
+    assert Usage(input=1, wire='{"a":1,"b":-1}', invalid=("output",)) == parts.counts(
+        {"a": 1, "b": -1}, input="a", output="b"
+    )
+    assert parts.counts({"a": "5"}, input="a") is None
     assert "a\nb\nc" == parts.text_of(["a", {"text": ["b", {"text": "c"}]}, 7])
     assert "" == parts.text_of(None)
 

@@ -26,6 +26,15 @@ QWEN = "<system-reminder>\nI'm currently working in the directory: /home/me/shop
         ("GeminiCLI/0.61.0/m (linux; x64)", "user", f"{GEMINI}Why?", "gemini-cli"),
         ("QwenCode/0.20.0 (linux; x64)", "user", f"{QWEN}Why?", "qwen-code"),
         ("curl/8", "system", CLAUDE, ""),
+        ("copilot/1.0.102 (linux)", "system", "* Current working directory: /home/me/shop\n* Git", "copilot"),
+        ("Cline/3.0.65", "system", "# Current Working Directory (/home/me/shop) Files\na.py", "cline"),
+        ("OpenAI/JS 6.1", "system", "Current working directory: /home/me/shop", ""),
+        (
+            "zed/v1.2",
+            "user",
+            "<environment_details>\n**Working directory:** `/home/me/shop`\n</environment_details>a",
+            "zed",
+        ),
     ],
 )
 def test_an_agent_says_where_it_works(agent: str, kind: str, text: str, program: str) -> None:
@@ -41,6 +50,10 @@ def test_an_agent_says_where_it_works(agent: str, kind: str, text: str, program:
         (f"{GEMINI}<system-reminder>open", "<system-reminder>open"),
         ("# AGENTS.md instructions for /a\n<INSTRUCTIONS>\nBe.\n</INSTRUCTIONS>Why?", "Why?"),
         ("Why <system-reminder>x</system-reminder>?", "Why <system-reminder>x</system-reminder>?"),
+        ("<current_datetime>2026-11-23T20:00Z</current_datetime>\n\nWhy?", "Why?"),
+        ("<current_datetime>2026-11-23T20:00Z\nWhy?", "<current_datetime>2026-11-23T20:00Z\nWhy?"),
+        ("<open_files>a</open_files><user_query>\nWhy?\n</user_query>", "Why?\n</user_query>"),
+        ("<my-button>a</my-button> is red", "<my-button>a</my-button> is red"),
     ],
 )
 def test_the_words_of_a_person_come_behind_those_of_their_program(text: str, words: str) -> None:
@@ -66,4 +79,28 @@ def test_a_text_of_wrappers_alone_takes_no_long() -> None:
     """Nothing is looked at twice."""
     began = time.process_time()
     assert "<system-reminder>" == words_of("<system-reminder></system-reminder> " * 20_000 + "<system-reminder>")
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("agent", "title", "program"),
+    [
+        ("OpenAI/Python 2.8.0", "Roo Code", "roo-code"),
+        ("OpenAI/Python 2.8.0", "a\x1b[2J", ""),
+        ("Mozilla/5.0 (X11)", "", ""),
+        ("", "", ""),
+        ("a" * 60 + "/1", "", ""),
+        ("acme.agent_2/0.1 openai/1", "Else", "acme.agent_2"),
+    ],
+)
+def test_an_unknown_agent_is_called_as_it_calls_itself(agent: str, title: str, program: str) -> None:
+    """By its product, which is no library; else by its title."""
+    assert program == program_of(agent, title)
+
+
+def test_words_about_a_directory_are_none() -> None:
+    """Without a path behind them; and a long line takes no long."""
+    assert "" == directory_of("system", Message("The working directory is shown above.\nWorking directories: many"))
+    began = time.process_time()
+    directory_of("system", Message("* " * 100_000 + "\n" + "working directory " * 50_000))
     assert time.process_time() - began < 5

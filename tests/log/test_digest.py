@@ -280,3 +280,18 @@ def test_summaries_hold_what_must_survive_and_nothing_hidden(
         assert [] == missing(told, wanted)
         assert "HIDDEN" not in told
     assert "HIDDEN" not in transcript(outline, found, room)
+
+
+def test_a_transcript_may_have_the_reasoning() -> None:
+    """Readable reasoning, where it is to have it; nothing of what is skipped, hidden or empty."""
+    talk = (
+        Talk().turn("a", think("SEEN"), think("SKIPPED"), think("DOUBLE", is_hidden=True), think(" "), say("x")).end()
+    )
+    talk.user("b")
+    talk.annotate(next(c.hash for c in talk.commits if getattr(c.value, "thought", "") == "SKIPPED"))
+    outline = Outline(talk.commits)
+    found = cut(outline, Wish(tail=0))
+    told = transcript(outline, found, 10_000, rationale=True)
+    assert "assistant thinks:\nSEEN" in told
+    assert not [word for word in ("SKIPPED", "DOUBLE") if word in told]
+    assert "SEEN" not in transcript(outline, found, 10_000)

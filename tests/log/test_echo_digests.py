@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.log.build import Line
 from tests.log.echoes import CHANGES, FRONTS, echoed, written
-from thinkback.log.echo_digests import chain, drafts_of, echoed_messages, of_call, of_response, windows
+from thinkback.log.echo_digests import chain, drafts_of, echoed_messages, of_call, of_response, visible_text, windows
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
 from thinkback.model.think_tags import untagged
@@ -303,3 +303,11 @@ def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:
     messages = echoed_messages(drafts)
     assert 10_000 == len(messages) == len(chain([one.value for one in messages]))
     assert sum(len(one.at) for one in messages) == 15_000
+
+
+def test_the_visible_text_of_an_answer_is_that_of_its_blocks() -> None:
+    """Without white space, tagged reasoning and calls; what broke off is seen too."""
+    header = Draft("response", Response(Origin("", "", ""), complete=False), "r")
+    said = [block_draft(block, "r", at) for at, block in enumerate((Text("<think>x</think> It "), Text("is\n20")))]
+    assert "Itis20" == visible_text([header, *said, Draft("user", Message("Why?"))])
+    assert "" == visible_text([])

@@ -8,7 +8,7 @@ from tests.compile.build import HERE
 from thinkback.log.erasing import END_USER, end_users, skeleton
 from thinkback.model.commits import Message, Request, Response
 
-RECORD = Request({END_USER: "xenia"}, {}, (), '{"user":"yorick","metadata":{"user_id":7}}', *[""] * 7)
+RECORD = Request({END_USER: "xenia"}, {}, (), '{"user":"yorick","metadata":{"user_id":7}}', "", "", "", "", "", "", "")
 
 
 def test_whom_a_record_names() -> None:
@@ -22,7 +22,7 @@ def test_whom_a_record_names() -> None:
 @pytest.mark.parametrize("params", ["", "[]", '{"user":7}'])
 def test_parameters_of_another_program_name_nobody(params: str) -> None:
     """They may be anything."""
-    assert [""] == list(end_users(Request({}, {}, (), params, *[""] * 7)))
+    assert [""] == list(end_users(Request({}, {}, (), params, "", "", "", "", "", "", "")))
 
 
 def test_other_payloads() -> None:

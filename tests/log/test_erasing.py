@@ -6,11 +6,25 @@ import msgspec
 import pytest
 
 from tests.compile.build import HERE, Talk, call, say, think
-from thinkback.log.erasing import Order, SessionHistory, bare, before, late, of_end_user, order_for, skeleton, tombstone
+from thinkback.log.erasing import (
+    Order,
+    Selection,
+    SessionHistory,
+    bare,
+    before,
+    copied,
+    late,
+    of_end_user,
+    order_for,
+    skeleton,
+    tombstone,
+    without_copies,
+)
 from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
+    LEFT_OUT,
     Annotation,
     BranchSummary,
     Commit,
@@ -38,7 +52,7 @@ from thinkback.model.commits import (
 
 ANN = msgspec.structs.replace(HERE, end_user="ann")
 BOB = msgspec.structs.replace(HERE, end_user="bob")
-RECORD = Request({"account": "a"}, {}, ("r",), '{"user":"ann"}', "", "", "", "", "", "", "", "B")
+RECORD = Request({"account": "a"}, {}, ("r",), '{"user":"ann"}', "", "", "", "", "", "", "", basis="B")
 
 
 def about(talk: Talk, picked: set[str]) -> list[str]:
@@ -123,13 +137,24 @@ LATER = 10**15
 @pytest.mark.parametrize(
     ("order", "erased"),
     [
-        (order_for("ann", LATER, "purged", None), True),
-        (order_for("bob", LATER, "purged", None), False),
-        (order_for("ann", -1, "purged", None), False),
-        (order_for("", LATER, "purged", LATER), True),
-        (order_for("", LATER, "purged", -1), False),
-        (order_for("ann", LATER, "purged", LATER), True),
-        (order_for("bob", LATER, "purged", LATER), False),
+        (order_for(Selection("ann"), LATER, "purged"), True),
+        (order_for(Selection("bob"), LATER, "purged"), False),
+        (order_for(Selection("ann"), -1, "purged"), False),
+        (order_for(Selection("", LATER), LATER, "purged"), True),
+        (order_for(Selection("", -1), LATER, "purged"), False),
+        (order_for(Selection("ann", LATER), LATER, "purged"), True),
+        (order_for(Selection("bob", LATER), LATER, "purged"), False),
+        (order_for(Selection(model=HERE.served_model), LATER, "purged"), True),
+        (order_for(Selection("ann", LATER, HERE.served_model), LATER, "purged"), True),
+        (order_for(Selection("ann", None, "other"), LATER, "purged"), False),
+        (order_for(Selection(model="other"), LATER, "purged"), False),
+        (order_for(Selection("", LATER), LATER, "purged", "codex"), True),
+        (order_for(Selection("", LATER), LATER, "purged", "codex", "other"), False),
+        (order_for(Selection("", LATER), LATER, "purged", "", "zebra"), True),
+        (order_for(Selection("", LATER), LATER, "purged", "other", "", ["s"]), True),
+        (order_for(Selection("", LATER), LATER, "purged", "other", "", ["t"]), False),
+        (Order(LATER, "deleted", sessions=True, within=("s",), program="x"), None),
+        (Order(LATER, "deleted", sessions=True, within=("t",), program="x"), False),
         (Order(LATER, "deleted", session="another"), False),
         (Order(1, "deleted", sessions=True), False),
         (Order(LATER, "deleted", session="s"), None),
@@ -142,11 +167,20 @@ def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order
     """
     talk = Talk().turn("a", origin=ANN)
     entry = AppendRequest(
-        "s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")], about=About(directory="/a")
+        "s",
+        "s",
+        2,
+        "step",
+        talk.commits,
+        Head(),
+        sightings=[Sighting(b"", b"d", "r")],
+        about=About("codex", "zebra", "/a"),
     )
     left = late(entry, [order])
+    assert entry == late(entry, [Order(LATER, "purged", before=LATER)], began=LATER)
+    assert entry != late(entry, [Order(1, "purged", before=LATER)], began=0)
 
-    assert "ann" not in str(order)
+    assert not any(name in str(order) for name in ("ann", "zebra", "codex"))
     if erased is None or left is None:
         assert (None, None) == (erased, left)
     elif not erased:
@@ -156,6 +190,26 @@ def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order
         assert {"user", "response", "assistant"} <= {c.kind for c in left.commits if isinstance(c.value, Erased)}
         assert all(decode_payload(commit.payload) == commit.value for commit in left.commits)
         assert ([], About()) == (list(left.sightings), left.about)
+
+
+def test_copies_of_responses_that_were_erased_are_not_stored_again() -> None:
+    """What the log, or a sealed value, had of a response may have been erased meanwhile; what was asked for in the step
+    itself, what others said, and what the client says, stays.
+    """
+    talk = Talk()
+    talk.user("What is it?").reply(think("Secret."), say("So."))
+    talk.user("And now?").reply(think("Thought."), say("Thus."))
+    record = Request({"endpoint": "here"}, {}, (), "{}", "", "", "", "", "", "", "")
+    talk.note("request", record, "resp2")
+    assert {"resp1"} == copied(talk.commits)
+    entry = AppendRequest("s", "s", 2, "step", talk.commits, Head())
+    left = late(entry, [], {"resp1"})
+    assert left is not None
+    assert without_copies(entry, {"resp1"}) == left
+    payloads = str([commit.payload for commit in left.commits])
+    assert [False, True, True] == [word in payloads for word in ("Secret.", "Thought.", "What is it?")]
+    assert [commit.hash for commit in talk.commits] == [commit.hash for commit in left.commits]
+    assert entry == late(entry, [Order(0, "redacted")], {"resp3"})
 
 
 NOTHING_LEFT: list[Payload] = [
@@ -216,6 +270,15 @@ def test_what_says_nothing_is_left_alone() -> None:
     picked = {commit.hash for commit in commits}
     assert {talk.commits[2].hash: None} == bare(commits, picked)
     assert {} == bare(commits, set())
+
+
+def test_what_an_export_left_out_is_erased_too() -> None:
+    """Else a whole export would bring it back; of what is erased already nothing more is."""
+    talk = Talk().user("a").reply(say("x"), usage=Usage(1)).end()
+    response = talk.commits[1].value
+    gone = msgspec.structs.replace(talk.commits[0], value=tombstone(LEFT_OUT, 1))
+    rest = msgspec.structs.replace(talk.commits[1], value=tombstone(LEFT_OUT, 1, skeleton(response)))
+    assert {gone.hash: None, rest.hash: skeleton(response)} == bare([gone, rest], {gone.hash, rest.hash})
 
 
 def test_a_tombstone_holds_what_is_left() -> None:

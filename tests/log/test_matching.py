@@ -11,14 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.log.echo_digests import EchoedMessage, echoed_messages, of_response
-from thinkback.log.matching import CANDIDATES, Recognised, Search, recognise, sightings
-from thinkback.log.protocol import Seen
+from thinkback.log.echo_digests import EchoedMessage, call_ids, echoed_messages, narrowed, of_call, of_response
+from thinkback.log.matching import (
+    BY_CALLS,
+    CANDIDATES,
+    Recognised,
+    Search,
+    beginning,
+    cut_sightings,
+    line_sightings,
+    recognise,
+    sightings,
+)
+from thinkback.log.protocol import Seen, Sighting
+from thinkback.log.twins import Marks
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Head, Message, Response, block_draft
 from thinkback.model.think_tags import TagSplitter, Where
 
 SCOPE = b"scope of a test."
+_UNMARKED = Marks()
 
 
 class Turn(NamedTuple):
@@ -66,11 +78,11 @@ class Book:
         self.queries: list[int] = []
         self._numbers = itertools.count()
 
-    def record(self, asked: Sequence[Turn], answer: Turn, id: str = "") -> str:
+    def record(self, asked: Sequence[Turn], answer: Turn, id: str = "", marks: Marks = _UNMARKED) -> str:
         """A response to what was asked."""
         response = f"response {next(self._numbers)}"
         before, made = drafts(asked), drafts([answer], response)
-        for sighting in sightings(SCOPE, before, echoed_messages(before), made, id):
+        for sighting in sightings(SCOPE, before, echoed_messages(before), made, id, marks=marks):
             seen = Seen(sighting.digest, "session", "main", Head(response, 0), sighting.response)
             self.rows.setdefault(sighting.digest, []).insert(0, seen)
         self.prefixes[response] = echoed_messages([*before, *made])
@@ -84,8 +96,8 @@ class Book:
         self.queries.append(len(digests))
         return [seen for digest in digests for seen in self.rows.get(digest, [])[:CANDIDATES]]
 
-    def recognise(self, *turns: Turn) -> Recognised:
-        return recognise(echoed_messages(drafts(turns)), self.lookup)
+    def recognise(self, *turns: Turn, marks: Marks = _UNMARKED) -> Recognised:
+        return recognise(echoed_messages(drafts(turns)), self.lookup, marks)
 
 
 def of(found: Seen | None) -> str:
@@ -121,15 +133,128 @@ def test_a_history_that_lost_its_beginning_is_known_by_its_messages() -> None:
     assert () == found.missing
 
 
-def test_two_answers_of_one_look_are_told_apart_by_their_calls_or_not_at_all() -> None:
-    """There is no guess between two; an id of a call decides."""
+def test_of_two_answers_of_one_look_the_newest_goes_on() -> None:
+    """An id of a call decides before, where it is one conversation's alone."""
     book = Book()
-    book.converse(asks("a"), answers("b"))
-    book.converse(asks("a"), answers("b"))
+    (_,), (newest,) = book.converse(asks("a"), answers("b")), book.converse(asks("a"), answers("b"))
     found = book.recognise(asks("a"), answers("b"), asks("c"))
-    assert (None, ((1, "ambiguous"),)) == (found.base, found.missing)
-    (_,), (other,) = book.converse(asks("x"), answers("y", "1")), book.converse(asks("x"), answers("y", "2"))
+    assert (newest, ()) == (of(found.base), found.missing)
+    assert "2 conversations have these words; the newest was chosen" == str(found.choice)
+    (one,), (_,) = book.converse(asks("x"), answers("y", "1")), book.converse(asks("x"), answers("y", "2"))
+    found = book.recognise(asks("x"), answers("y", "1"), gives("1"))
+    assert (one, BY_CALLS) == (of(found.base), found.choice and found.choice.by)
+
+
+def test_ids_of_earlier_calls_decide_too() -> None:
+    """They are the client's own, wherever they stand."""
+    book = Book()
+    turns = [[asks("x"), answers("y", id), gives(id), answers("z")] for id in ("1", "2")]
+    ids = [book.converse(*each)[-1] for each in turns]
+    assert ids == [of(book.recognise(*each, asks("more")).base) for each in turns]
+
+
+def test_a_name_decides_before_ids_and_they_before_the_rest() -> None:
+    """A program may number its calls anew, and two runs of it have the same name."""
+    book = Book()
+    one, other = (Marks(bytes([at]) * 16, b"c" * 16) for at in (1, 2))
+    mine, again, named = (
+        book.record([asks("x")], answers("y", id), marks=marks) for id, marks in (("1", one), ("2", one), ("3", other))
+    )
+    turns = [asks("x"), answers("y", "1"), gives("1")]
+    found = book.recognise(*turns, marks=one)
+    assert (mine, f"{BY_CALLS}, of this name, with equal system and tools") == (
+        of(found.base),
+        str(found.choice and found.choice.by),
+    )
+    assert named == of(book.recognise(*turns, marks=other).base)
+    assert mine == of(book.recognise(*turns, marks=Marks(context=b"c" * 16)).base)
+    assert again == of(book.recognise(asks("x"), answers("y", "2"), gives("2"), marks=Marks(context=b"d" * 16)).base)
+
+
+def test_a_name_tells_calls_and_neighbours_apart_that_many_have() -> None:
+    """Where the beginning of a conversation was changed; of two with the name neither."""
+    book = Book()
+    turns = [asks("a"), answers("b", "look:0"), gives("look:0"), answers("c"), asks("d"), answers("e")]
+    names = [Marks(bytes([at]) * 16) for at in (1, 2)]
+    ids = [[book.record(turns[:at], turns[at], marks=name) for at in (1, 3, 5)] for name in names]
+    changed = [asks("A"), *turns[1:], asks("f")]
+    for name, own in zip(names, ids, strict=True):
+        found = book.recognise(*changed, marks=name)
+        assert {1: own[0], 5: own[2]} == {at: of(seen) for at, seen in found.restored.items()}
+        assert ((3, "unknown"),) == found.missing
+    book.record(turns[:1], turns[1], marks=names[0])
+    found = book.recognise(*changed[:3], marks=names[0])
+    assert (((1, "ambiguous"),), 3) == (found.missing, len(found.doubtful[1]))
+
+
+def test_ids_decide_in_logs_that_have_no_digest_of_all_of_them() -> None:
+    """Those of versions that knew each call for itself."""
+    book = Book()
+    one, other = (book.converse(asks("x"), answers("y", id))[0] for id in ("1", "2"))
+    kept = {digest for rows in book.rows.values() for digest in [rows[0].digest] if len(rows) == 2}
+    kept |= {of_call(f"{id}\nlook\n{{}}") for id in ("1", "2")}
+    book.rows = {digest: rows for digest, rows in book.rows.items() if digest in kept}
+    assert one == of(book.recognise(asks("x"), answers("y", "1"), gives("1")).base)
     assert other == of(book.recognise(asks("x"), answers("y", "2"), gives("2")).base)
+
+
+NAMED = [
+    Marks(*(bytes([mark]) * 16 if mark else b"" for mark in each)) for each in itertools.product((0, 1, 2), repeat=3)
+]
+
+
+@given(st.lists(st.sampled_from(NAMED), min_size=1, max_size=12), st.sampled_from(NAMED), st.booleans())
+def test_among_equal_conversations_marks_decide_then_the_newest(kept: list[Marks], asked: Marks, counted: bool) -> None:
+    """The name first, then system and tools, then the client, whatever number there is of the others."""
+    book = Book()
+    calls = ("functions.look:0",) if counted else ()
+    turns = [asks("a"), answers("b", *calls)]
+    for marks in kept:
+        book.record(turns[:1], turns[1], marks=marks)
+    found = book.recognise(*turns, asks("c"), marks=asked)
+
+    def shares(marks: Marks) -> list[bool]:
+        return [one == other != b"" for one, other in zip(marks, asked, strict=True)]
+
+    best = max(range(len(kept)), key=lambda at: (shares(kept[at]), at))
+    assert f"response {best}" == of(found.base)
+    assert (None if len(kept) == 1 else min(len(kept), CANDIDATES)) == (found.choice and found.choice.fitting)
+
+
+def test_each_of_a_hundred_named_conversations_is_found() -> None:
+    """The name is asked for before there is a limit, and the ids of calls are everybody's."""
+    book = Book()
+    turns = [asks("a"), answers("b", "functions.look:0")]
+    names = [Marks(bytes([at]) * 16, b"c" * 16, b"i" * 16) for at in range(100)]
+    ids = [book.record(turns[:1], turns[1], marks=marks) for marks in names]
+    found = [book.recognise(*turns, gives("functions.look:0"), marks=marks) for marks in names]
+    assert ids == [of(each.base) for each in found]
+    assert (
+        "8 or more conversations have these words; the newest of this name, with equal system and tools, of the same "
+        "client was chosen" == str(found[0].choice)
+    )
+
+
+def test_a_whole_history_is_known_by_its_beginning() -> None:
+    """Up to the model's first message, with all that is neighbour to it."""
+    turns = [asks("a"), answers("b", "1"), answers("c"), gives("1"), answers("d")]
+    digests = beginning(echoed_messages(drafts(turns)))
+    assert [Sighting(SCOPE, digests[0], "last")] == line_sightings(SCOPE, drafts(turns), "last")
+    assert digests == beginning(echoed_messages(drafts(turns[:3]))) != beginning(echoed_messages(drafts(turns[:2])))
+    assert [] == line_sightings(SCOPE, drafts(turns[:1]), "last")
+    assert [] == beginning([])
+
+
+def test_an_answer_that_broke_off_is_found_by_what_stands_before_it() -> None:
+    """Its client keeps as much of it as it likes."""
+    book = Book()
+    asked = echoed_messages(drafts([asks("a"), answers("b"), asks("c")]))
+    (seen,) = cut_sightings(SCOPE, asked, "cut")
+    book.rows[seen.digest] = [Seen(seen.digest, "session", "main", Head("cut", 0), "cut")]
+    found = book.recognise(asks("a"), answers("b"), asks("c"), answers("so"), asks("d"))
+    assert {3: ["cut"]} == {at: [of(each) for each in cuts] for at, cuts in found.cuts.items()}
+    assert [seen] == cut_sightings(SCOPE, asked, "cut", links=Search(asked).links)
+    assert [] == cut_sightings(SCOPE, asked[:2], "cut") == cut_sightings(SCOPE, [], "cut")
 
 
 def test_an_answer_that_stands_under_several_rows_is_one() -> None:
@@ -189,13 +314,14 @@ def test_the_chain_of_a_request_need_not_be_made_twice() -> None:
 
 
 def test_an_answer_is_found_under_no_other_digests_than_those_of_its_message() -> None:
-    """By its chain, its calls and its window, whoever keeps them."""
+    """By its chain, alone and with the ids of calls, its calls and its window, whoever keeps them."""
     book = Book()
     turns = [asks("a"), answers("b", "x1"), gives("x1"), answers("c")]
     book.converse(*turns)
     search = Search(echoed_messages(drafts(turns)))
 
-    assert book.rows.keys() == {digest for at in (1, 3) for digest in search.digests_of(at)}
+    ids = [narrowed(search.links[at], call_ids(echoed_messages(drafts(turns)))) for at in (1, 3)]
+    assert book.rows.keys() == {*ids, *(digest for at in (1, 3) for digest in search.digests_of(at))}
     assert set(search.digests_of(1)).isdisjoint(search.digests_of(3))
 
 
@@ -205,7 +331,7 @@ def test_a_long_unknown_history_takes_few_queries() -> None:
     turns = [turn for at in range(5000) for turn in (asks(f"q{at}"), answers(f"a{at}"))]
     found = book.recognise(*turns)
     assert (None, 5000) == (found.base, len(found.missing))
-    assert [2, 16, 128, 1024, 2048, 1782, 2048, 2048, 904] == book.queries
+    assert [2, 16, 128, 1024, 2048, 1782, 2048, 2048, 904, 8] == book.queries
 
 
 texts = st.sampled_from(["a", "b"])
@@ -238,9 +364,8 @@ def test_nothing_is_found_that_is_not_surely_the_same(
     places = [at for at, message in enumerate(messages) if message.speaker == "assistant"]
     if found.base is not None:
         assert found.base.response in ends(found.through)
-        alike = [set(book.prefixes[id][-1].calls) for id in ends(found.through)]
-        assert 1 == len(alike) or 1 == alike.count(set(messages[found.through].calls))
-    assert all(1 != len(ends(at)) for at in places if at > found.through)
+    assert (found.choice is not None) == (found.base is not None and len(ends(found.through)) > 1)
+    assert not any(ends(at) for at in places if at > found.through)
     for at, seen in found.restored.items():
         own = book.prefixes[seen.response]
         window = [one.value for one in own[-4:]] == values[max(0, at - 3) : at + 1]

@@ -418,8 +418,8 @@ ENTRY = IndexEntry(5, "h", "reasoning", 100, "r", "text", MODELS, ("bash",), 40,
         (Query(min_tokens=40, max_tokens=40), True),
         (Query(min_tokens=41), False),
         (Query(max_tokens=39), False),
-        (Query(before=6), True),
-        (Query(before=5), False),
+        # a page begins behind a hit in the order of all, which only the store knows
+        (Query(before=5), True),
     ],
 )
 def test_filters(query: Query, expected: bool) -> None:

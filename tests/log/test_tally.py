@@ -28,6 +28,19 @@ def test_a_session_is_counted() -> None:
     assert Tally("Why is it so?", ("reasoner",), 1, 126, 7, line.commits[-1].time) == found
 
 
+def test_tokens_beside_a_number_are_counted() -> None:
+    """What was cached beside the input and reasoned beside the output, where the usage says that they are."""
+    counts = Usage(10, 20, 5, 100, 1_000)
+    beside = msgspec.structs.replace(counts, counted=("cache_beside_input", "reasoning_beside_output"))
+    sums = []
+    for usage in (counts, beside, Usage(counted=beside.counted), Usage(1, 2, counted=beside.counted)):
+        line = Line()
+        line.add(Draft("compaction", Compaction("manual", "short", "", "", usage=usage)))
+        sums.append(tally(line.commits).tokens)
+
+    assert [30, 1_135, 0, 3] == sums
+
+
 def test_copies_do_not_count() -> None:
     """What a response used counts where the record of its request stands: among the commits, or before them."""
     line = Line()

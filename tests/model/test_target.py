@@ -5,11 +5,13 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.model.target import lookup, merge, model_matches, without
+from thinkback.model.rule import Endpoint
+from thinkback.model.target import lookup, merge, model_matches, name_conversation, without
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,12 @@ def test_what_stands_at_a_path_is_taken_away_with_tables_it_leaves_empty() -> No
     assert {"d": {"e": 1, "f": 2}, "g": 3} == without(params, "a.b.c")
     assert {"a": {"b": {"c": 1}}, "d": {"e": 1}, "g": 3} == without(params, "d.f")
     assert params == without(params, "g.h") == without(params, "x.y") == without(params, "x")
+
+
+def test_a_conversation_is_named_where_its_endpoint_demands_it() -> None:
+    """Once: a client's own id stays, in whatever letters its header is spelt."""
+    plain = Endpoint("e", "E", "https://e.example")
+    demanding = msgspec.structs.replace(plain, conversation_header="x-session")
+    assert {} == name_conversation(plain, {}, "c")
+    assert {"x-session": "c"} == name_conversation(demanding, {}, "c")
+    assert {"X-Session": "own"} == name_conversation(demanding, {"X-Session": "own"}, "c")

@@ -68,7 +68,13 @@ class Playbook:
     """One exchange; ``log`` is what ``asks`` and ``keeps`` answer from."""
 
     def __init__(
-        self, body: Mapping[str, Any], *, log: Log | None = None, client: Client = CLIENT, agent: str = ""
+        self,
+        body: Mapping[str, Any],
+        *,
+        log: Log | None = None,
+        client: Client = CLIENT,
+        agent: str = "",
+        front: str = "openai-chat",
     ) -> None:
         self._log = log
         self.body = b""
@@ -76,7 +82,7 @@ class Playbook:
         self.headers: Mapping[str, str] = {}
         self.sent: list[dict[str, Any]] = []
         self._now = count(NOW)
-        received = Received("openai-chat", json.dumps(body).encode(), {"user-agent": agent}, client)
+        received = Received(front, json.dumps(body).encode(), {"user-agent": agent}, client)
         self.exchange = Exchange(received, Open(), 1000, next(self._now), 0.5, degraded=False, rests=False)
         self.open = self.exchange.begin()
         self._show()
@@ -146,9 +152,9 @@ class Playbook:
                     raise AssertionError(self.open)
         return self
 
-    def routes(self, to: Route) -> Playbook:
+    def routes(self, to: Route, settings: Settings | None = None) -> Playbook:
         """The request goes to this place."""
-        return self << events.Choose >> to << events.Settle >> Settings() << events.Send
+        return self << events.Choose >> to << events.Settle >> (settings or Settings()) << events.Send
 
     def answers(self, *pieces: bytes, head: events.Head = SSE) -> Playbook:
         """A whole response."""

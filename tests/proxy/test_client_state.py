@@ -37,7 +37,7 @@ def echo(*blocks: Block) -> list[Draft]:
 
 
 def reopened(drafts: Sequence[Draft], scope: bytes = SCOPE) -> list[Draft]:
-    return opened(drafts, SEALER, scope, "anthropic")
+    return opened(drafts, SEALER, scope, "anthropic").drafts
 
 
 def test_a_providers_own_value_comes_back_with_its_origin() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from tests.turn.playbook import rule
 from thinkback.errors import HeadMovedError, NetworkError, ProviderError, SettingError, StoreError
 from thinkback.log.protocol import About
 from thinkback.model.blocks import Text
+from thinkback.model.rule import Guard
 from thinkback.model.target import Settings
 from thinkback.proxy import exchange
 from thinkback.proxy.events import (
@@ -21,6 +23,7 @@ from thinkback.proxy.events import (
     LookUp,
     NextPlace,
     Receive,
+    Route,
     Send,
     Settle,
     Sleep,
@@ -94,6 +97,45 @@ def test_a_client_that_leaves_ends_the_turn_and_what_came_is_stored() -> None:
 
     assert play.open is None
     assert "client_gone" == play.exchange.report().failure
+
+
+def left(play: Playbook) -> Playbook:
+    """A question whose client leaves in the middle of the answer, which is stored as far as it came."""
+    play.routes(route()) >> SSE
+    play.stops_at = b"so far and"
+    play << Receive >> ANSWER[0] << Receive >> chunk(content="It is cold so far and")
+    return play << Write >> Interrupt("client_gone")
+
+
+@pytest.mark.parametrize("kept", ["It is cold so far and", "It is cold", " It  is"])
+def test_an_answer_that_its_client_left_is_no_missing_one(kept: str) -> None:
+    """It may be the first of its session, and the client may have read some of it only. What the client has of it goes
+    on as it says it, and counts as known from then on.
+    """
+    before = left(Playbook(question())).keeps(WHOLE)
+    play = Playbook(question("Why?", kept, "And?"), log=before.log).asks().routes(route()).answers(*ANSWER)
+    play.keeps(WHOLE).ends()
+    again = Playbook(question("Why?", kept, "And?", "42.", "So?"), log=before.log)
+    left(again.asks()).keeps(WHOLE)
+    last = Playbook(question("Why?", kept, "And?", "42.", "So?", "It", "Well?"), log=before.log)
+    last.asks().routes(route()).answers(*ANSWER).keeps(WHOLE).ends()
+
+    assert [kept, "And?"] == [message["content"] for message in play.sent[0]["messages"][1:]]
+    assert ["complete"] * 2 == [each.headers["thinkback-reattach"] for each in (play, last)]
+    assert "Hm." == last.sent[0]["messages"][3]["reasoning_content"]
+    (session,) = before.log.list_sessions()
+    assert session.id == play.headers["thinkback-session"] == last.headers["thinkback-session"]
+    assert ["main"] == [branch.name for branch in before.log.refs.list(session.id)]
+
+
+@pytest.mark.parametrize("said", ["It was cold", "It is cold so far and more", ""])
+def test_other_words_than_those_of_a_left_answer_are_the_clients(said: str) -> None:
+    """They are an answer of nobody known."""
+    before = left(Playbook(question())).keeps(WHOLE)
+    play = Playbook(question("Why?", said, "And?"), log=before.log).asks().routes(route()).answers(*ANSWER)
+    play.keeps(WHOLE).ends()
+    assert "complete" != play.headers["thinkback-reattach"]
+    assert 2 == len(before.log.list_sessions())
 
 
 def test_pieces_may_be_taken_with_no_command_around_each() -> None:
@@ -277,6 +319,16 @@ def test_a_session_says_which_program_began_it_and_where() -> None:
     assert (About("codex", "shop", "/home/me/shop"), "Why?") == (summary.about, summary.tally.title)
 
 
+def test_a_session_of_an_unknown_agent_says_so_as_well() -> None:
+    """Its product, the directory that its prompt names, and a title without what it writes before the words."""
+    body = question("<current_datetime>2026-11-23T20:00Z</current_datetime>\n\nWhy?")
+    body["messages"].insert(0, {"role": "system", "content": "Be brief.\nCurrent working directory: /home/me/shop\n"})
+    play = Playbook(body, agent="acme-agent/1.0 openai/2").routes(route()).answers(*ANSWER)
+    play.keeps(WHOLE).ends()
+    (summary,) = play.log.summaries().values()
+    assert (About("acme-agent", "shop", "/home/me/shop"), "Why?") == (summary.about, summary.tally.title)
+
+
 def test_what_may_not_be_recorded_is_kept_apart() -> None:
     """The entry has no content; the response is packed for whoever may keep it."""
     text = "<environment_context><cwd>/home/me/shop</cwd></environment_context>"
@@ -301,3 +353,51 @@ def test_nothing_is_recorded_where_recording_is_off() -> None:
     assert (None, None) == (store.entry, store.kept)
     (play >> True).ends()
     assert "" == play.exchange.report().session
+
+
+def placed(**changed: Any) -> Route:
+    """A place whose target is ``changed``."""
+    place = route(changed.pop("rule", FREE))
+    return msgspec.structs.replace(place, target=msgspec.structs.replace(place.target, **changed))
+
+
+FREE = rule(guard=Guard(account=True))
+AGAIN = question("Why?", "42.", "And?")
+
+
+def test_reasoning_of_another_account_is_reported_as_dropped() -> None:
+    """It was recognised, and could have gone; that of another model could not."""
+    mine = placed(account="mine", account_known=True)
+    told = []
+    for place in (mine, placed(account="theirs", account_known=True), placed(account="mine", model="another")):
+        before = Playbook(question()).routes(mine).answers(*ANSWER).keeps(WHOLE).ends()
+        told.append(Playbook(AGAIN, log=before.log).asks().routes(place).answers(*ANSWER).keeps(WHOLE).ends())
+    dropped = "partial; dropped=1; why=minted under another account"
+    assert ["complete", dropped, "complete"] == [each.headers["thinkback-reattach"] for each in told]
+    assert ["complete", dropped, "complete"] == [each.exchange.report().reattach for each in told]
+
+
+def test_reasoning_that_was_refused_is_reported_as_dropped() -> None:
+    """Where the provider would not have it, in the answer that is given then, and in each later one."""
+    before = Playbook(question()).routes(placed()).answers(*ANSWER).keeps(WHOLE).ends()
+    play = Playbook(AGAIN, log=before.log).asks().routes(placed())
+    play.refuses(400, "messages.1: invalid signature").keeps("request repair") << Settle >> Settings() << Send
+    play.answers(*ANSWER).keeps(WHOLE).ends()
+    later = Playbook(question("Why?", "42.", "And?", "42.", "So?"), log=before.log).asks().routes(placed())
+    later.answers(*ANSWER).keeps(WHOLE).ends()
+
+    assert ["Hm.", " "] == [sent["messages"][1]["reasoning_content"] for sent in play.sent]
+    told = "partial; dropped=1; why=refused by the provider"
+    assert [told, told] == [each.headers["thinkback-reattach"] for each in (play, later)]
+
+
+def test_what_nobody_knows_is_missing_and_not_dropped() -> None:
+    """A message of the client's that goes as text counts once."""
+    strict = rule(missing=("flatten-exchange-to-text",))
+    calls = [{"id": "a1b2c3d4e5", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    asked = question("Why?")
+    asked["messages"] += [{"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "a1b2c3d4e5"}]
+    asked["messages"][-1]["content"] = "7"
+    play = Playbook(asked).asks().routes(route(strict)).answers(*ANSWER).keeps(WHOLE).ends()
+    assert "none; missing=1" == play.headers["thinkback-reattach"]
+    assert all("tool_calls" not in message for message in play.sent[0]["messages"])

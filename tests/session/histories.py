@@ -37,7 +37,7 @@ from thinkback.model.commits import (
 from thinkback.settings.registry import IMPORTED
 
 PLACE = {"endpoint": "e", "account": "acct-1", "base_url": "https://e"}
-RECORD = Request(PLACE, {}, ("r",), "{}", "", "", "", "", "", "", "", "{}")
+RECORD = Request(PLACE, {}, ("r",), "{}", "", "", "", "", "", "", "", basis="{}")
 MORE = ("reply", "merge", "note", "erase", "settings")
 # What may be done to a log; the numbers choose among what is there.
 moves = st.lists(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.session.chats import KEY, open_session
+from tests.session.chats import KEY, get_weather, open_session
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback_referee import Referee
@@ -107,3 +107,21 @@ def test_a_program_sees_what_each_setting_does(store: SessionStore) -> None:
     assert ("low", "session", ()) == tuple(
         getattr(bare.effects["reasoning.effort"], f) for f in ("value", "by", "scopes")
     )
+
+
+@pytest.mark.parametrize("model", ["gpt-5.1", "gpt-5.2", "gpt-5.4"])
+def test_models_that_do_not_reason_by_default_are_told_to_at_chat(store: SessionStore, model: str) -> None:
+    """The row's cheapest effort, built in and set; beside tools, which 5.4 refuses, none, and it is said."""
+    for name in ("built in", "set"):
+        session = store.session(f"{model} {name}", endpoint="openai-chat", model=model, api_key=KEY)
+        if name == "set":
+            session.set("reasoning.enabled", True)
+        plan = session.wire.plan("Hello?")
+        assert "low" == plan.params["reasoning_effort"]
+        assert [("reasoning.enabled", "emitted")] == [(control.key, control.state) for control in plan.controls]
+    session = store.session(f"{model} tools", endpoint="openai-chat", model=model, api_key=KEY)
+    if model != "gpt-5.4":
+        assert "low" == session.wire.plan("Hello?", tools=[get_weather]).params["reasoning_effort"]
+        return
+    with pytest.warns(match="openai-chat refuses tools together with reasoning for gpt-5.4"):
+        assert "none" == session.wire.plan("Hello?", tools=[get_weather]).params["reasoning_effort"]

@@ -347,39 +347,29 @@ def test_a_turn_that_waits_for_results_holds_nothing(store: SessionStore, refere
     assert "cold" == second.generate({call.id: "cold"}).text
 
 
-def test_a_turn_that_waits_for_a_person_lets_others_go_on(store: SessionStore, referee: Referee) -> None:
-    """Who comes back finds the turn ended, and goes on in a branch; else it has its lease again."""
-    referee.push(
-        *[Step(tool_calls=[Call("get_weather", {"city": "Oslo"})]), Step(text="cold")],
-        *[Step(tool_calls=[Call("get_weather", {"city": "Rome"})]), Step(text="mine"), Step(text="warm")],
-    )
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_turn_that_waits_for_a_person_is_left_alone(store: SessionStore, referee: Referee, is_async: bool) -> None:
+    """A second session object is refused, offered a branch of its own, and ends nothing of the first."""
+    referee.push(Step(tool_calls=[Call("get_weather", {"city": "Rome"})]), Step(text="beside"), Step(text="warm"))
     session, second = open_session(store, referee), open_session(store, referee)
-    held: list[bool] = []
 
-    def weather(city: str) -> str:
+    def get_weather(city: str) -> str:
         """The weather of a city."""
-        held.append(lease_on(session, session.branches.current) is not None)
         return city
 
-    weather.__name__ = "get_weather"
-
-    def yes(request: object) -> bool:
-        held.append(lease_on(session) is not None)
-        return True
-
     def late(request: object) -> bool:
-        second.chat("Quick!")
+        for attempt in (lambda: second.chat("Quick!"), lambda: second.commit("by hand")):
+            with pytest.raises(BusyError, match="has a turn under way"):
+                attempt()
+        second.branches.beside("mine")
+        assert "beside" == second.chat("Quick!").text
         return True
 
-    asks = {"permissions.mode": "ask"}
-    session.chat("Oslo?", tools=[weather], approve=yes, settings=asks)
-    assert [False, True] == held
-    reply = session.chat("Rome?", tools=[weather], approve=late, settings=asks)
-    assert ("completed", "warm") == (reply.state, reply.text)
-    assert session.branches.current.startswith("main-")
-    assert ["completed", "interrupted", "completed"] == [state for state, _ in ends(second)]
-    assert [False, True, True] == held
-    assert lease_on(session, session.branches.current) is None
+    options: Any = {"tools": [get_weather], "approve": late, "settings": {"permissions.mode": "ask"}}
+    reply = run(session.aio.chat("Rome?", **options)) if is_async else session.chat("Rome?", **options)
+    assert ("completed", "warm", MAIN) == (reply.state, reply.text, session.branches.current)
+    assert [("completed", "")] == ends(session) == ends(session, "mine")
+    assert lease_on(session) is None
 
 
 def test_a_stream_that_nobody_reads_lets_others_go_on(store: SessionStore, referee: Referee) -> None:

@@ -55,7 +55,8 @@ def body(planned: Plan) -> dict[str, Any]:
         ("openai", "gpt-6-cyber", {"reasoning.enabled": False}, {"reasoning.effort": None}),
         ("openai", "gpt-6-sol", {"reasoning.enabled": False}, {"reasoning.effort": "none"}),
         ("xai", "grok-4.7", {"reasoning.effort": "xhigh"}, {"reasoning.effort": "xhigh"}),
-        ("xai", "grok-4.6", {"reasoning.effort": "xhigh"}, {"reasoning.effort": "high"}),
+        ("xai", "grok-4.6", {"reasoning.effort": "xhigh"}, {"reasoning.effort": "xhigh"}),
+        ("xai", "grok-4.3", {"reasoning.effort": "xhigh"}, {"reasoning.effort": "xhigh"}),
         # names that lead to Grok 4.3
         ("xai", "grok-3", {"reasoning.effort": "low"}, {"reasoning.effort": "low"}),
         ("xai-chat", "grok-4-fast-reasoning", {"reasoning.enabled": False}, {"reasoning_effort": "none"}),
@@ -100,6 +101,38 @@ def body(planned: Plan) -> dict[str, Any]:
         ("xiaomi-mimo", "mimo-v2.6-pro", {"reasoning.enabled": False}, {"thinking.type": "disabled"}),
         ("doubao", "doubao-seed-2-1-pro-260915", {"reasoning.effort": "low"}, {"reasoning_effort": "low"}),
         ("opencode-zen", "deepseek-v4-pro", {"reasoning.enabled": False}, {"thinking.type": "disabled"}),
+        # hosts of open models take the words of the models' makers
+        ("opencode-zen", "kimi-k3", {"reasoning.effort": "low"}, {"reasoning_effort": "low"}),
+        ("opencode-zen-anthropic", "claude-opus-5-5", {"reasoning.effort": "xhigh"}, {"output_config.effort": "xhigh"}),
+        ("opencode-zen-anthropic", "qwen3.8-flash", {"reasoning.effort": "xhigh"}, {"output_config.effort": "xhigh"}),
+        ("opencode-zen-responses", "grok-4.7", {"reasoning.effort": "xhigh"}, {"reasoning.effort": "xhigh"}),
+        (
+            "opencode-zen-gemini",
+            "gemini-4-argon",
+            {"reasoning.effort": "low"},
+            {"generationConfig.thinkingConfig.thinkingLevel": "LOW"},
+        ),
+        ("huggingface", "zai-org/GLM-5.3", {"reasoning.effort": "max"}, {"reasoning_effort": "max"}),
+        ("qwen", "kimi-k3", {"reasoning.effort": "low"}, {"reasoning_effort": "low"}),
+        ("nvidia-nim", "deepseek-ai/deepseek-v4.1-flash", {"reasoning.effort": "max"}, {"reasoning_effort": "max"}),
+        ("minimax-anthropic", "MiniMax-M3.1-Flash", {"reasoning.effort": "max"}, {"output_config.effort": "max"}),
+        ("fireworks", "accounts/fireworks/models/glm-5p3", {"reasoning.effort": "max"}, {"reasoning_effort": "max"}),
+        (
+            "fireworks-anthropic",
+            "accounts/fireworks/models/muse-spark-open",
+            {"reasoning.effort": "max"},
+            {"thinking.type": "adaptive", "output_config.effort": "xhigh"},
+        ),
+        ("baseten", "moonshotai/Kimi-K3", {"reasoning.effort": "max"}, {"reasoning_effort": "max"}),
+        ("mistral", "mistral-large-4", {"reasoning.effort": "medium"}, {"reasoning_effort": "medium"}),
+        ("mistral", "mistral-large-4", {"reasoning.effort": "none"}, {"reasoning_effort": None}),
+        ("openai", "gpt-daybreak-red-latest", {"reasoning.effort": "max"}, {"reasoning.effort": "max"}),
+        ("openai", "gpt-5.6-cyber", {"reasoning.effort": "none"}, {"reasoning.effort": None}),
+        ("zai", "glm-5.2", {"reasoning.effort": "low"}, {"reasoning_effort": "high"}),
+        ("meta", "muse-spark-1.3-contributor", {"reasoning.effort": "max"}, {"reasoning.effort": "xhigh"}),
+        ("meta-anthropic", "muse-spark-1.3", {}, {"thinking.type": "adaptive"}),
+        ("kimi-responses", "kimi-k3", {"reasoning.effort": "max"}, {"reasoning.effort": "max", "store": False}),
+        ("openrouter", "openai/gpt-5.6-sol-pro", {"reasoning.effort": "low"}, {"reasoning.effort": "low"}),
     ],
 )
 def test_what_is_sent(
@@ -378,3 +411,18 @@ def test_a_refusal_of_xiaomi_is_repaired(store: SessionStore) -> None:
     with pytest.raises(ProviderError, match="must be passed back") as caught:
         session.wire.ingest(json.dumps(error).encode(), 400, {})
     assert caught.value.details["repaired"]
+
+
+def test_a_host_that_demands_the_id_of_a_conversation_gets_one(store: SessionStore) -> None:
+    """Every request of a session has the same id, another session has another, and a caller's own header stays."""
+    zen = begun(store, "opencode-zen", "kimi-k3")
+    ids = [zen.wire.plan("Hello?").headers["x-opencode-session"] for _ in range(2)]
+    other = begun(store, "opencode-zen-responses", "gpt-5.6-sol").wire.plan("Hello?").headers["x-opencode-session"]
+    own = store.session(
+        "own", endpoint="opencode-go", model="kimi-k3", api_key="k", headers={"X-OpenCode-Session": "m"}
+    )
+
+    assert ids[0] == ids[1] != other
+    sent = own.wire.plan("Hello?").headers
+    assert ["m"] == [value for name, value in sent.items() if name.lower() == "x-opencode-session"]
+    assert "x-opencode-session" not in plan(store, "deepseek", "deepseek-v4-pro", {}).headers

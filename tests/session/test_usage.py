@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+import thinkback
 from tests.session.chats import KEY, get_weather, open_session
 from thinkback.errors import BudgetSpent
 from thinkback.model.commits import Request
@@ -174,3 +178,14 @@ def test_a_budget_that_is_spent_within_a_turn_ends_it(store: SessionStore) -> No
         assert ["tool_result", "turn_ended"] == [commit.kind for commit in session.log()][-2:]
         session.unset("reasoning.budget")
         assert "completed" == session.generate().state
+
+
+def test_what_requests_are_built_by_is_stored_once(tmp_path: Path, referee: Referee) -> None:
+    """However many sessions ask: the payload of a record ends with it."""
+    with thinkback.open(tmp_path / "log.db") as store:
+        for name in ("a", "b"):
+            open_session(store, referee, name=name).chat("Hello?")
+        records = [commit for name in ("a", "b") for commit in store.session(name).log() if commit.kind == "request"]
+        assert all(isinstance(each.value, Request) and each.value.size and each.value.basis for each in records)
+    with closing(sqlite3.connect(tmp_path / "log.db")) as db:
+        assert [(2,)] == db.execute("SELECT uses FROM bases").fetchall()

@@ -150,7 +150,7 @@ def test_a_summary_that_a_model_writes_leaves_a_line(logged: SessionStore, refer
         referee.push(Step(text="Noted. " + "word " * 200))
         session.chat(f"{at}: " + "word " * 200)
     referee.push(Step(text="no summary"))
-    with contextlib.suppress(ThinkbackError):
+    with contextlib.suppress(ThinkbackError), pytest.warns(UserWarning, match="the summary is from the log alone"):
         session.compaction.run("model", 1)
     assert len(referee.requests) == len(rows(path)) > 4
 

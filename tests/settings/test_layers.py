@@ -126,7 +126,17 @@ def test_keep_last_is_refused_in_an_app_and_taken_elsewhere() -> None:
     assert 2 == Layers().set("profile", "reasoning.keepLast", 2).effective({}).keep_last
 
 
-@pytest.mark.parametrize("key", KEYS.values(), ids=list(KEYS))
+def test_how_long_a_log_keeps_what_was_said_is_nothing_of_a_sessions() -> None:
+    """Only the user says so, for the whole log."""
+    for layer in ("session", "app", "profile", "call"):
+        with pytest.raises(SettingError, match=rf"log\.retention cannot be set in the layer {layer}"):
+            Layers().replace(layer, {"log.retention": 2})
+    assert 2 == Layers().set("user", "log.retention", 2).effective({}).log_retention
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS.values() if "session" not in key.refused_in], ids=lambda key: key.name
+)
 def test_default_silences_the_weaker_layers_for_every_key(key: Key) -> None:
     """``/set KEY default``: the built-in value is in force, or none, whatever weaker layers say; it counts as said."""
     weaker = {
@@ -209,12 +219,15 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.budgetAction": "step_down",
         "text.verbosity": "low",
         "context.size": "5",
+        "context.systemChanges": "append",
         "session.serverState": "true",
         "compaction.auto": "false",
         "compaction.thresholds": "50/60/70",
         "compaction.strategy": "middle_out",
         "compaction.model": "openai/gpt-5.5",
         "compaction.keepTurns": "2",
+        "compaction.rationale": "true",
+        "context.limit": "40000",
         "display.reasoning": "collapsed",
         "display.theme": "light",
         "display.language": "de",
@@ -258,7 +271,10 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         compaction_strategy="middle_out",
         compaction_model="openai/gpt-5.5",
         compaction_keep_turns=2,
+        compaction_rationale=True,
         context_size=5,
+        system_changes="append",
+        context_limit=40000,
         display_reasoning="collapsed",
         display_theme="light",
         display_language="de",
@@ -291,6 +307,7 @@ def test_a_snapshot_holds_what_was_in_force_as_text() -> None:
         "reasoning.foreign": "drop",
         "reasoning.display": "auto",
         "reasoning.strict": "false",
+        "context.systemChanges": "in-place",
         "session.serverState": "false",
         "explicit": "reasoning.effort reasoning.maxTokens",
     }

@@ -38,7 +38,7 @@ def asked_step(id: str, thought: str, text: str, time: int) -> Step:
     step = response_step(id, thought, text, time)
     basis = f'{{"rule":"{len(text) % 3} é"}}'
     digest = canonical.digest(canonical.raw(basis))
-    record = Request({"model": "m"}, {}, (), "{}", "", "", "", "", "", "", digest, basis)
+    record = Request({"model": "m"}, {}, (), "{}", "", "", "", "", "", "", digest, 2, (1, digest), 7, basis)
     asked = Draft("request", record, f"response of {id}")
     return Step(id, (asked, *step.drafts, Draft("turn_ended", TurnEnded("completed"))), time)
 

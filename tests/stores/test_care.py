@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from tests.stores.samples import fill, put, put_on, response_step, user_step
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Origin, Removed, Store
+from thinkback.log.protocol import MAIN, About, Origin, Removed, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Draft, Erased, Head, Merge, Message, Step
+from thinkback.model.commits import LEFT_OUT, Commit, Draft, Erased, Head, Merge, Message, Step
 from thinkback.stores import open_store
 from thinkback.stores.care import cut, suspects
 from thinkback.stores.reachability import pieces, unreached
@@ -53,6 +54,22 @@ def test_an_erased_payload_is_gone_and_the_chain_verifies(store: Store, trunk: l
     assert [] == _problems(store)
     expected += put(store, "s", user_step("5"))
     assert expected == store.read("s")
+
+
+def test_the_epoch_tells_of_what_was_erased_and_deleted(store: Store, trunk: list[Commit]) -> None:
+    """Of that alone, also where a fork holds all that a deleted session had."""
+    store.create_session("fork", "fork", 1, Origin("s", at=head_of(trunk)))
+    epochs = [store.epoch()]
+    put(store, "s", user_step("5"))
+    store.describe("s", About("program"))
+    assert epochs == [store.epoch()]
+    store.care.erase("s", {trunk[0].hash: canonical.encode(TOMB)})
+    epochs.append(store.epoch())
+    store.care.delete_session("fork")
+    epochs.append(store.epoch())
+    store.care.delete_session("s")
+    epochs.append(store.epoch())
+    assert epochs == sorted(set(epochs))
 
 
 def test_a_tombstone_may_be_large_and_replaced(store: Store, trunk: list[Commit]) -> None:
@@ -376,3 +393,19 @@ def test_a_long_end_is_cut_in_pieces(place: str) -> None:
         left.append([head.seq for head in store.care.ends("s")])
     assert [[34], [27], [22], [14], [6], []] == left
     store.close()
+
+
+def test_what_an_export_left_out_is_put_back(store: Store, trunk: list[Commit]) -> None:
+    """The whole payload, which the hash proves, or more of it; what is neither is refused, and the log verifies."""
+    stone = _erased(trunk[0], Erased(LEFT_OUT, 9_000))
+    store.care.erase("s", {trunk[0].hash: stone.payload, trunk[1].hash: stone.payload})
+    part = _erased(trunk[1])
+    store.care.restore("s", [trunk[0], part])
+    assert [trunk[0], part, *trunk[2:]] == store.read("s")
+    assert [] == _problems(store)
+    forged = msgspec.structs.replace(trunk[0], value=Message("forged"), payload=canonical.encode(Message("forged")))
+    with pytest.raises(StoreError, match="not what its hash is of"):
+        store.care.restore("s", [forged])
+    absent = seal(Step("9", (Draft("user", Message("elsewhere")),), 1), EMPTY)
+    with pytest.raises(NotFoundError):
+        store.care.restore("s", absent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -720,3 +721,34 @@ def test_a_lease_is_taken_by_three_statements(store: LogStore, monkeypatch: pyte
     monkeypatch.setattr(psycopg.Connection, "execute", counted)
     assert "me" == store.leases.take("s", MAIN, Owner("me", 1, "", "", ""), 1_000, 0).owner.id
     assert 3 == len([each for each in statements if not each.startswith(("BEGIN", "COMMIT"))])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the database system is in recovery mode",
+        "the database system is starting up",
+        "the database system is shutting down",
+        "the database system is not yet accepting connections",
+        'database "logs" is not currently accepting connections',
+    ],
+)
+def test_a_server_that_recovers_is_not_said_to_lack_the_database(said: str) -> None:
+    """While nobody is let in it is not known whether the database is there."""
+    fields = b"".join(name + text.encode() + b"\0" for name, text in ((b"S", "FATAL"), (b"C", "57P03"), (b"M", said)))
+    refusal = b"E" + (len(fields) + 5).to_bytes(4) + fields + b"\0"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def refuse() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(refusal)
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        port = server.getsockname()[1]
+        with pytest.raises(StoreError, match="is on a server that starts up, recovers or shuts down") as caught:
+            open_store(f"postgresql://somebody@127.0.0.1:{port}/logs?sslmode=disable&gssencmode=disable")
+        refusing.join()
+    assert "does not exist" not in str(caught.value)

@@ -80,7 +80,7 @@ def test_looking_leaves_the_format_as_it_is(old: Path) -> None:
 
 
 def test_the_first_write_says_so_and_changes_no_commit(old: Path) -> None:
-    """What a reader sees is the same before and after; a session that is written to is counted for good."""
+    """What a reader sees is the same before and after; what is listed is counted for good."""
     told: Told = []
     with closing(open_store(old, progress=lambda *each: told.append(each))) as store:
         before = state(store)
@@ -95,7 +95,7 @@ def test_the_first_write_says_so_and_changes_no_commit(old: Path) -> None:
         assert [] == list(store.fsck())
     assert len(migrations.NEWEST.names) == version(old)
     with closing(sqlite3.connect(old)) as db:
-        assert [(1,)] == db.execute("SELECT sum(counted) FROM summaries").fetchall()
+        assert [(2,)] == db.execute("SELECT DISTINCT counted FROM summaries").fetchall()
 
 
 @pytest.mark.filterwarnings("ignore:the log:UserWarning")
@@ -236,14 +236,16 @@ def test_a_database_is_read_as_it_is_until_somebody_writes(old_database: str) ->
         assert (2,) == db.execute("SELECT max(version) FROM thinkback.migrations").fetchone()
         with pytest.warns(UserWarning, match=COMING):
             put(store, next(iter(before.histories)), user_step("more"))
-        assert [(done, 10, "steps") for done in (*range(11), 10)] == told
-        assert (3,) == db.execute("SELECT max(version) FROM thinkback.migrations").fetchone()
+        total = told[0][1]
+        assert total > 10
+        assert [(done, total, "steps") for done in (*range(total + 1), total)] == told
+        assert (5,) == db.execute("SELECT max(version) FROM thinkback.migrations").fetchone()
         assert before.summaries == store.summaries()
         assert [] == list(store.fsck())
-        with pytest.raises(psycopg.errors.NotNullViolation, match="written_by_format_3_or_later"):
+        with pytest.raises(psycopg.errors.NotNullViolation, match="written_by_format_5_or_later"):
             db.execute("INSERT INTO thinkback.steps VALUES ('library', 1, 1, 1, 0, 0, DEFAULT, 'x')")
     with closing(open_store(old_database)) as other:
         assert [] == list(other.fsck())
     older = NEWEST._replace(names=NEWEST.names[:2])
-    with pytest.raises(FormatVersionError, match="has format 3"):
+    with pytest.raises(FormatVersionError, match="has format 5"):
         open_postgres(old_database, schema=older)

@@ -118,15 +118,20 @@ def test_nothing_is_found_before_it_is_taken_in(store: Store) -> None:
 
 
 def test_the_newest_come_first_and_pages_join_up(store: Store) -> None:
-    """A page begins where the one before ended, also when something was added meanwhile."""
-    commits = filled(store, "s", [said(f"blue {n}", 100 - n) for n in range(10)])
+    """By when they were said, not by when they were stored: an import brings what is older. A page begins where the one
+    before ended, also when something was added meanwhile.
+    """
+    times = [50, 10, 90, 10, 70, 30, 50, 20, 80, 60]
+    commits = filled(store, "s", [said(f"blue {n}", time) for n, time in enumerate(times)])
+    newest = sorted(enumerate(commits), key=lambda each: (each[1].time, each[0]), reverse=True)
     pages: list[list[Hit]] = [store.search.find(Query("blue", limit=4))]
-    put(store, "s", said("blue again"))
+    put(store, "s", said("blue again", 95))
     catch_up(store)
     while pages[-1]:
         pages.append(store.search.find(Query("blue", limit=4, before=pages[-1][-1].arrival)))
     assert [4, 4, 2, 0] == [len(page) for page in pages]
-    assert [commit.hash for commit in reversed(commits)] == [hit.hash for page in pages for hit in page]
+    assert [commit.hash for _, commit in newest] == [hit.hash for page in pages for hit in page]
+    assert [95, *(commit.time for _, commit in newest)] == [hit.time for hit in store.search.find_bare(Query("blue"))]
 
 
 @pytest.mark.parametrize("limit", [0, -3])
@@ -469,3 +474,5 @@ def test_every_store_finds_the_same(postgres: Server, log: list[tuple[str, Step,
                 for store in (file, server):
                     assert expected == [msgspec.structs.replace(hit, arrival=0) for hit in store.search.find(query)]
                     assert memory.search.find_bare(query) == store.search.find_bare(query)
+                    found = [at.search.find_owners(query.text, prefix=query.prefix) for at in (memory, store)]
+                    assert found[0] == found[1]

@@ -7,14 +7,20 @@ import random
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, StoreError
+from thinkback.log.protocol import AppendRequest
+from thinkback.log.seal import head_of, seal
+from thinkback.model.commits import Head
 from thinkback.stores import open_store
 from thinkback.stores.sqlite import open_sqlite
+from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_open import connect
 
 
@@ -234,3 +240,32 @@ def _small(path: str) -> sqlite3.Connection:
 
 def _read_only(path: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced by another", "moved"])
+def test_nothing_is_stored_in_a_file_that_lost_its_name(log: Path, how: str) -> None:
+    """Each write says so, and to each of those who write at once; where the file is back, all is well."""
+    store = open_sqlite(str(log))
+    commits = fill(store, "s", [user_step("1")])
+    aside = log.with_name("aside.db")
+    os.rename(log, aside) if how == "moved" else log.unlink()
+    if how == "replaced by another":
+        open_store(log).close()
+    step = seal(user_step("2"), head_of(commits))
+    for work in (
+        lambda: store.append("s", "2", step, head_of(commits)),
+        lambda: store.create_session("t", "t", 1),
+        lambda: store.care.delete_session("s"),
+    ):
+        with pytest.raises(StoreError, match="was deleted or replaced while it was open"):
+            work()
+    entries = [AppendRequest(f"e{n}", f"e{n}", 1, f"{n}", seal(user_step(f"{n}"), Head()), Head()) for n in range(2)]
+    outcomes = cast(Appends, store.recognition).record_all(entries)
+    assert [StoreError, StoreError] == [type(outcome) for outcome in outcomes]
+    if how == "moved":
+        os.rename(aside, log)
+        store.create_session("u", "u", 1)
+    store.close()
+    if how == "replaced by another":
+        with closing(open_store(log)) as other:
+            assert [] == other.list_sessions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +14,7 @@ from tests.stores.samples import file_of, fill, put
 from tests.stores.test_search import answer, catch_up, found, said, step
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
-from thinkback.log.protocol import Query
+from thinkback.log.protocol import Hit, Query
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Annotation, Draft, Erased, Message, Priority, Usage
@@ -248,3 +249,27 @@ def _check(store: LogStore) -> None:
     assert hits == store.search.find(Query(limit=1000))
     with file_of(store).read() as db:
         assert len(as_it_is) == len(db.execute("SELECT * FROM search_entries").fetchall())
+
+
+@pytest.mark.parametrize("most", [1, 3, 32])
+def test_hits_of_any_order_of_storing_come_newest_first(
+    store: LogStore, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Stretches of the log whose times overlap are merged; pages of any size join up to the same list."""
+    monkeypatch.setattr("thinkback.stores.sqlite_search.MOST_STRETCHES", most)
+    monkeypatch.setattr("thinkback.stores.sqlite_index.ZONE", 4)
+    monkeypatch.setattr("thinkback.stores.sqlite_search.ZONE", 4)
+    chance = random.Random(5)
+    times = [*range(40), *(chance.randrange(60) for _ in range(120)), *range(20, 60)]
+    fill(store, "s", [step(Draft("user", Message(f"blue {n}")), time=time) for n, time in enumerate(times)])
+    catch_up(store)
+    found = store.search.find(Query("blue", limit=200))
+    assert sorted(((hit.time, hit.arrival) for hit in found), reverse=True) == [(h.time, h.arrival) for h in found]
+    assert sorted(times) == sorted(hit.time for hit in found)
+    for size in (1, 7, 50):
+        pages: list[Hit] = []
+        while page := store.search.find(Query("blue", limit=size, before=pages[-1].arrival if pages else None)):
+            pages += page
+        assert found == pages
+    middle = [hit for hit in found if 20 <= hit.time < 40]
+    assert middle == store.search.find(Query("blue", limit=200, since=20, until=40))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from tests.stores.samples import asked_step, fill, put, put_on, response_step, user_step
 from thinkback.log.protocol import MAIN, About, Origin, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.log.tally import Tally
 from thinkback.model import canonical
 from thinkback.model.commits import Erased, Step
+from thinkback.stores import open_store
 
 FOREVER = 10**9
 
@@ -84,3 +89,33 @@ def test_a_step_that_is_stored_twice_counts_once(store: Store) -> None:
     commits = seal(asked_step("1", "hm", "So.", 7), info.head)
     assert [True, False] == [store.append("s", "1", commits, info.head) for _ in range(2)]
     assert Tally("", ("reasoner",), 1, 30, 5, 7) == tallies(store)["s"]
+
+
+def test_the_first_of_a_list_are_those_of_the_whole(store: Store) -> None:
+    """In the same order, with the same summaries; a name that is another's id leads to nobody else's."""
+    for number in range(6):
+        fill(store, f"s{number}", [user_step(f"{number}", time=1_000 * (number * 5 % 6))])
+    store.create_session("fork", "fork", 9_000, Origin("s1"))
+    every = store.list_sessions()
+    assert len(every) == store.count_sessions()
+    for most in (0, 1, 3, 7, 9):
+        assert every[:most] == store.list_sessions(most)
+    wanted = [info.id for info in every[1:3]]
+    assert {id: each for id, each in store.summaries().items() if id in wanted} == store.summaries(wanted)
+    assert {} == store.summaries(["nobody"]) == store.summaries([])
+
+
+def test_sums_of_earlier_versions_are_counted_again_once(tmp_path: Path) -> None:
+    """By whoever lists the session first; an append counts what it adds to by itself."""
+    path = str(tmp_path / "log.db")
+    with closing(open_store(path)) as store:
+        for id in ("s", "t"):
+            fill(store, id, [user_step("1"), asked_step("2", "hm", "So.", 2_000)])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE summaries SET counted = 1, tokens = 7")
+    with closing(open_store(path)) as store:
+        put(store, "t", user_step("3"))
+        assert [30] == [found.tally.tokens for found in store.summaries(["s"]).values()]
+        assert [] == list(store.fsck())
+    with closing(sqlite3.connect(path)) as db:
+        assert [(2, 30)] * 2 == db.execute("SELECT counted, tokens FROM summaries").fetchall()

@@ -83,6 +83,16 @@ def test_a_request_that_is_refused_for_what_it_says_stays(code: int) -> None:
     playbook("other") >> refuses(code) << keeps("request failed") << ends("failed", ProviderError)
 
 
+@pytest.mark.parametrize(
+    ("code", "words"), [(401, "bad"), (402, "pay"), (403, "no"), (400, "API key not valid. Pass a valid API key.")]
+)
+def test_a_place_that_does_not_take_its_key_is_left_where_nobody_could_mend_it(code: int, words: str) -> None:
+    """A caller whose clients know nothing of keys; without a next place it is told, and not asked again."""
+    play = playbook("other", leaves_on_bad_key=True) >> refuses(code, words) << keeps("request") << sends
+    assert "other" == play.plans[-1].target.model
+    play >> refuses(code, words) << keeps("request failed") << ends("failed", ProviderError)
+
+
 def test_the_last_place_is_asked_again() -> None:
     """Where there is no next one, the ordinary retries follow, all of them."""
     play = playbook("second", "third", max_retries=1) >> refuses(503) << keeps("request") << sends

@@ -133,12 +133,14 @@ def test_other_calls_are_matched_by_their_arguments() -> None:
 
 
 def test_always_is_for_no_more_than_was_asked() -> None:
-    """A command is that very command; a pattern that asked gives that very path; a tool else."""
+    """A command is that very command, a path that very path; a tool else."""
     command = calling("shell", command="make (all) *")
     assert Rule("shell", "allow", r"make \(all\) \*") == always(command, verdict("", command, "runs", "ask"))
     write = calling("write", path="a.txt")
-    assert Rule("write", "allow") == always(write, verdict("", write, "writes", "ask"))
-    assert Rule("write", "allow") == always(write, verdict("write=ask", write, "writes"))
+    assert Rule("write", "allow", "a.txt") == always(write, verdict("", write, "writes", "ask"))
+    assert Rule("write", "allow", "a.txt") == always(write, verdict("write=ask", write, "writes"))
+    pay = calling("pay", amount=7)
+    assert Rule("pay", "allow") == always(pay, verdict("", pay, mode="ask"))
     assert Rule("write", "allow", "a.txt") == always(write, verdict("write(*.txt)=ask", write, "writes"))
 
 

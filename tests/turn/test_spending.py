@@ -40,7 +40,8 @@ def basis(word: str) -> str:
 
 def request(id: str, basis: str = "", digest: str = "d") -> Draft:
     """The record of a request."""
-    return Draft("request", Request({"endpoint": "house"}, {}, (), "{}", "", "", "", "", "", "", digest, basis), id)
+    record = Request({"endpoint": "house"}, {}, (), "{}", "", "", "", "", "", "", digest, basis=basis)
+    return Draft("request", record, id)
 
 
 def answer(id: str, usage: Usage | None, thought: str = "", served: str = "m-1", **asked: Any) -> list[Draft]:

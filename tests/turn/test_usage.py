@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compile.build import ANTHROPIC, say, think, thought
+from tests.compile.build import ANTHROPIC, call, say, think, thought
 from thinkback.model.commits import Usage
 from thinkback.turn.usage import TokenUse, summed, token_use
 
@@ -49,6 +49,17 @@ def test_reasoning_that_was_not_counted_is_estimated(usage: Usage | None, word: 
     """From what arrived, and never more than the output it is a part of."""
     use = token_use(usage, [THOUGHT, say("y")], word)
     assert (reasoning, True) == (use.reasoning, use.estimated)
+
+
+def test_hidden_reasoning_is_what_the_visible_output_leaves() -> None:
+    """A summary says nothing of 5,000 tokens; the text may have a quarter more than its length says."""
+    summary, hidden = think("s" * 400, kind="summary"), thought(ANTHROPIC, value="x" * 40)
+    assert 5000 - 125 == token_use(Usage(10, 5000), [summary, say("t" * 400)], "inside").reasoning
+    assert 5000 - 125 - 2 == token_use(Usage(10, 5000, 0), [hidden, call(), say("t" * 400)], "unknown").reasoning
+    signed = thought(ANTHROPIC, "s" * 400)
+    assert 5000 - 125 == token_use(Usage(10, 5000), [signed, say("t" * 400)], "inside").reasoning
+    assert 100 == token_use(Usage(10, 120), [summary, say("t" * 400)], "inside").reasoning
+    assert 100 == token_use(Usage(10, 5000), [summary], "added").reasoning
 
 
 def test_what_repeats_or_marks_is_not_estimated() -> None:

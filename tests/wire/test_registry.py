@@ -117,6 +117,30 @@ def test_what_does_not_exist_is_refused_with_what_does(name: str) -> None:
         dialect("toy")
 
 
+ITEMS: dict[str, list[tuple[dict[str, object], str]]] = {
+    "openai-responses": [
+        ({"role": "user", "content": []}, "user"),
+        ({"type": "message", "role": "assistant"}, "assistant"),
+        ({"type": "function_call", "name": "get_weather"}, "function call get_weather"),
+        ({"type": "function_call_output", "output": "4"}, "function call output"),
+        ({"type": "reasoning"}, "reasoning"),
+        ({"id": "item_1"}, ""),
+    ],
+    "gemini-interactions": [
+        ({"type": "user_input"}, "user input"),
+        ({"type": "function_call", "name": "f"}, "function call f"),
+    ],
+    "gemini": [({"role": "model", "parts": []}, "model"), ({"parts": []}, "")],
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_an_item_of_a_request_has_a_name_for_people(name: str) -> None:
+    """Its role; where only messages have one, the type of the others."""
+    for item, expected in ITEMS.get(name, [({"role": "user"}, "user")]):
+        assert expected == dialect(name).item_name(item)
+
+
 REFUSED = {
     "gemini": {
         "cachedContent": ("c", 0),

@@ -106,6 +106,25 @@ def test_what_the_program_forgets_goes_back_and_no_other_byte_changes(log: Path)
     assert KEY.encode() not in log.read_bytes()
 
 
+def test_what_another_program_erased_goes_back_no_more(log: Path) -> None:
+    """The transport has the conversation in memory, of which a request is under way then."""
+
+    def erases() -> httpx2.Response:
+        with thinkback.open(log) as store:
+            (info,) = store.sessions()
+            (thought,) = [each for each in store.commits(info.id) if each.kind == "reasoning"]
+            assert store.care.redact(thought.hash, "Hm").commits
+        return streams()()
+
+    provider = Provider(streams(), erases, streams())
+    with thinkback.http_client(log, transport=provider) as client:
+        ask(client)
+        ask(client, "Why?", "42.", "And?")
+        ask(client, "Why?", "42.", "And?", "42.", "So?")
+    assert [0, 1] == [request.content.count(b"Hm.") for request in provider.asked[:2]]
+    assert "Hm." != provider.bodies[2]["messages"][1].get("reasoning_content")
+
+
 def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
     """Hosts, paths and methods; the very request, and ``why`` says so. An unknown host is warned of once; ``strict``
     refuses the host alone.
@@ -536,7 +555,7 @@ def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=f"^{next(iter(wrong))} is "):
             thinkback.Transport(log, **wrong)
     older = SimpleNamespace(method="POST", url=URL, headers={}, stream=None)
-    with thinkback.Transport(log, Provider(streams())) as made, pytest.raises(TypeError, match="clients of httpx2"):
+    with thinkback.Transport(log, Provider(streams())) as made, pytest.raises(TypeError, match="requests of httpx2"):
         made.handle_request(older)  # type: ignore[arg-type]
     with pytest.raises(ThinkbackError, match="name of a session"), thinkback.conversation(3):  # type: ignore[arg-type]
         pass
@@ -545,7 +564,7 @@ def test_wrong_use_is_said(log: Path, tmp_path: Path) -> None:
     other: Any = httpx2.AsyncHTTPTransport()
     with pytest.raises(TypeError, match="AsyncTransport"):
         thinkback.Transport(log, other)
-    with pytest.raises(TypeError, match="verify: the transport of one's own"):
+    with pytest.raises(TypeError, match="verify: a client with transport= ignores it"):
         thinkback.http_client(log, transport=provider, verify=False)
     thinkback.http_client(log, verify=False, proxy="http://127.0.0.1:9").close()
     with pytest.raises(SettingError, match="route"):

@@ -121,7 +121,19 @@ def test_what_was_typed_before_a_question_is_no_answer(agent: Terminal, command:
     agent.wait_for("Written.")
 
 
-def test_no_ends_the_turn_and_the_model_is_told_why(agent: Terminal, command: Command, referee: Referee) -> None:
+def test_an_edit_is_shown_where_it_is_in_the_file(tmp_path: Path) -> None:
+    """With three lines around it and its true line number; one that fits nowhere by its own words."""
+    file = tmp_path / "a.txt"
+    file.write_text("".join(f"line {number}\n" for number in range(1, 21)))
+    edit = {"path": str(file), "old_string": "line 10\n", "new_string": "ten\n"}
+    shown = [line for line, _ in lines("edit", json.dumps(edit))]
+    assert "  @@ -7,7 +7,7 @@" == shown[1]
+    assert ["   line 9", "  -line 10", "  +ten", "   line 11"] == shown[4:8]
+    absent = [line for line, _ in lines("edit", json.dumps({**edit, "old_string": "nowhere"}))]
+    assert "  -nowhere" in absent
+
+
+def test_no_with_words_goes_on_with_them(agent: Terminal, command: Command, referee: Referee) -> None:
     """The other calls are not run either; the next request is accepted."""
     calls = [Call("shell", {"command": "touch one"}), Call("shell", {"command": "touch two"})]
     referee.push(Step(tool_calls=calls), Step(text="As you wish."))
@@ -129,21 +141,20 @@ def test_no_ends_the_turn_and_the_model_is_told_why(agent: Terminal, command: Co
     agent.wait_for(QUESTION)
     assert "\nshell runs\n  touch one\n" in agent.text
     agent.send(f"n leave it alone{ENTER}")
-    agent.wait_for("denied")
-    back(agent)
-    agent.send(f"Then do not{ENTER}")
     agent.wait_for("As you wish.")
+    back(agent)
 
     assert [] == os.listdir(command.place / "work")
     results = [str(one["content"]) for one in messages(referee) if one["role"] == "tool"]
     assert "leave it alone" in results[0]
+    assert "leave it alone" == [one["content"] for one in messages(referee) if one["role"] == "user"][-1]
     assert 2 == len(results)
     assert [200, 200] == [exchange.status for exchange in referee.requests]
 
 
 def test_always_is_not_asked_again(agent: Terminal, command: Command, referee: Referee) -> None:
-    """The rule is the session's from then on."""
-    edit = [Call("write", {"path": f"{name}.txt", "content": "x"}) for name in "ab"]
+    """The rule is the session's from then on, and for that file."""
+    edit = [Call("write", {"path": "a.txt", "content": text}) for text in "xy"]
     referee.push(Step(tool_calls=edit[:1]), Step(tool_calls=edit[1:]), Step(text="Both."))
     agent.send(f"Go{ENTER}")
     agent.wait_for(QUESTION)
@@ -152,9 +163,9 @@ def test_always_is_not_asked_again(agent: Terminal, command: Command, referee: R
     back(agent)
     agent.send(f"/set permissions.rules{ENTER}")
 
-    agent.wait_for("permissions.rules = write=allow")
+    agent.wait_for("permissions.rules = write(a.txt)=allow")
     assert 1 == agent.text.count(QUESTION)
-    assert {"a.txt", "b.txt"} == set(os.listdir(command.place / "work"))
+    assert "y" == (command.place / "work" / "a.txt").read_text()
 
 
 @pytest.mark.parametrize("typed", ["a\r", "yes, do it\ry\r", "y"])

@@ -9,10 +9,11 @@ import pytest
 
 from tests.cli.chat.talks import asked, open_chat, say
 from thinkback.cli import exits
+from thinkback.cli.chat import resume
 from thinkback.cli.chat.chat import Chat
 from thinkback.model.commits import TurnEnded
 from thinkback.session.session import Session
-from thinkback_referee import Referee, Step
+from thinkback_referee import Call, Referee, Step
 
 Caught = pytest.CaptureFixture[str]
 
@@ -105,3 +106,29 @@ def test_a_person_says_what_becomes_of_it(
         assert bool(answer) == ("Second." in asked(referee))
         states = [commit.value.state for commit in chat.session.log() if isinstance(commit.value, TurnEnded)]
         assert (ended or ["completed"]) == states
+
+
+def test_a_session_that_waits_for_consent_elsewhere_has_not_stopped(
+    chat: Chat, referee: Referee, capsys: Caught
+) -> None:
+    """A second window names the process that waits, says nothing of a stopped program, and ends nothing."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    told = []
+
+    def consent(request: object) -> bool:
+        resume.go_on(chat, "talk")
+        say(chat, "Second.")
+        told.append(capsys.readouterr().err)
+        return True
+
+    say(chat, "First.")
+    other = elsewhere(chat, referee)
+    referee.push(Step(tool_calls=[Call("look", {})]), Step(text="Seen."))
+    reply = other.chat("Look.", tools=[look], approve=consent, settings={"permissions.mode": "ask"})
+    assert ("Seen.", "main") == (reply.text, other.branches.current)
+    assert (2, False) == (told[0].count("busy: process"), "stopped" in told[0])
+    assert ["completed"] * 2 == [commit.value.state for commit in other.log() if isinstance(commit.value, TurnEnded)]

@@ -70,7 +70,7 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
     """It begins new sessions; one that went elsewhere goes on there."""
     assert "none\n" == work("profile", "default").out
     made = work("profile", "default", "work")
-    assert (0, True) == (made.code, made.out.startswith("the default from here on: profile work, in "))
+    assert (0, True) == (made.code, made.out.startswith("Set the default to profile work in "))
     assert "work\n" == work("profile", "default").out
     assert "* work" in work("profile", "list").out
     assert 0 == work("run", "Hello").code
@@ -79,7 +79,7 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
     assert ["deepseek-v4-pro", "kimi-k2.6", "kimi-k2.6"] == models(referee)
     assert (2, "") == work("profile", "delete", "work")[:2]
     gone = work("profile", "default", "--none")
-    assert (0, True) == (gone.code, gone.out.startswith("from here on there is no default profile, as "))
+    assert (0, True) == (gone.code, gone.out.startswith("Removed the default profile from "))
     assert "" == work("run", "Hello").out
 
 

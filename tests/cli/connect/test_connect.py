@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.cli.command import Command
 from tests.cli.conftest import Inside
-from tests.privileges import unprivileged
+from tests.privileges import NOBODY, unprivileged
 from thinkback.cli.connect import files
-from thinkback.cli.connect.agents import AGENTS
+from thinkback.cli.connect.agents import AGENTS, BY_HAND
 from thinkback.errors import SettingError
 
 KEY = "tb-0123456789abcdefghij-KEY4"
@@ -414,3 +418,104 @@ def test_of_two_files_the_one_that_wins_is_written(inside: Inside) -> None:
     inside("connect", "opencode", "--model", "fast", "--write")
     assert '{"model": "anthropic/old"}' == (folder / "opencode.json").read_text()
     assert "thinkback/fast" == json.loads((folder / "opencode.jsonc").read_text())["model"]
+
+
+def test_a_write_that_fails_midway_wedges_nothing(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is as the write before left it: another goes on from there, and everything is taken back."""
+    path = inside.place / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('model = "gpt-6"\n')
+    path.chmod(0o640)
+    inside("connect", "codex", "--model", "fast", "--write")
+    other = ("connect", "codex", "--model", "slow", "--gateway", "http://127.0.0.1:9999", "--write")
+    renames = os.replace
+
+    def full(source: str, name: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if name == path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        renames(source, name, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    for also in ((), other):
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "replace", full)
+            failed = inside(*other)
+        assert (2, True) == (failed.code, "No space left" in failed.err)
+        if also:
+            assert (0, True) == (inside(*also).code, "9999" in path.read_text())
+        assert 0 == inside("connect", "codex", "--undo").code
+        assert ('model = "gpt-6"\n', 0o640) == (path.read_text(), path.stat().st_mode & 0o777)
+        inside("connect", "codex", "--model", "fast", "--write")
+
+
+def test_writes_at_once_leave_nothing_after_undo(command: Command) -> None:
+    """Sixteen, each of another gateway: one after another, and back means as it was."""
+    path = command.place / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('model = "gpt-6"\n')
+    with ThreadPoolExecutor(8) as pool:
+        done = list(
+            pool.map(
+                lambda port: command(
+                    "connect", "codex", "--write", "--gateway", f"http://127.0.0.1:{port}", THINKBACK_KEY=KEY
+                ),
+                range(9000, 9016),
+            )
+        )
+    assert {0} == {one.code for one in done}, [one.err for one in done if one.code]
+    assert 0 == command("connect", "codex", "--undo").code
+    assert 'model = "gpt-6"\n' == path.read_text()
+    assert {"config.toml"} == {one.name for one in path.parent.iterdir()}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can write in another's home")
+def test_root_writes_nothing_in_anothers_home(inside: Inside) -> None:
+    """Neither the file nor a directory on its way, of the agent's or of thinkback's: its owner could not use them."""
+    home = inside.place / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    refused = inside("connect", "codex", "--write", HOME=str(home))
+    assert (2, []) == (refused.code, list(home.iterdir()))
+    assert f"{home} belongs to another user" in refused.err
+    assert "run the command as that user" in refused.err
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_kill_leaves_no_key(tmp_path: Path, call: str) -> None:
+    """At any step: the draft has no name before it is whole, and the next command removes one that was left."""
+    path = tmp_path / "config.toml"
+    process = os.fork()
+    if process == 0:
+        setattr(os, call, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+        files.replace(path, KEY.encode(), 0o600, None)
+        os._exit(0)
+    assert signal.SIGKILL == os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) * -1
+    if call == "replace":
+        files.replace(path, b"another", 0o600, None)
+    assert [] == [one.name for one in tmp_path.iterdir() if KEY.encode() in one.read_bytes()]
+
+
+@pytest.mark.parametrize("agent", BY_HAND)
+def test_an_agent_whose_files_are_not_written_is_told_its_lines(inside: Inside, agent: str) -> None:
+    """As the page has them; the key by its name, or the word for none; nothing is written."""
+    shown = inside("connect", agent, "--model", "fast")
+    page = (Path(__file__).parents[3] / "docs" / "coding-agents.md").read_text(encoding="utf-8")
+    _, found, section = page.partition(f"\n### {BY_HAND[agent].title}\n")
+    assert (0, True) == (shown.code, bool(found))
+    assert shown.out in section.partition("\n### ")[0]
+    assert (True, False) == ("THINKBACK_KEY" in shown.out, KEY in shown.out + shown.err)
+    assert "none" in inside("connect", agent, THINKBACK_KEY="").out
+    refused = inside("connect", agent, "--write")
+    assert (2, True) == (refused.code, "no file of" in refused.err)
+    assert {} == files_in(inside.place)
+
+
+def test_any_other_program_is_told_the_addresses(inside: Inside) -> None:
+    """Of each protocol, with the key's name; what is written is named."""
+    shown = inside("connect", "zed", "--gateway", "https://gateway.example")
+    assert 0 == shown.code
+    for line in ("Responses: https://gateway.example/v1", "messages: https://gateway.example", 'key: "$THINKBACK_KEY"'):
+        assert f"{line}\n" in shown.out
+    assert "'zed' is not known" in shown.err
+    assert KEY not in shown.out + shown.err
+    refused = inside("connect", "zed", "--undo")
+    assert (2, True) == (refused.code, all(agent in refused.err for agent in AGENTS))

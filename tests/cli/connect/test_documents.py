@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from thinkback.cli.connect.documents import FORMATS, Change, applied, diff, taken_back, unmet
+from thinkback.cli.connect.documents import FORMATS, Change, applied, diff, masked, taken_back, unmet
 from thinkback.cli.connect.source import Damaged
 
 ROOT = "http://127.0.0.1:8484"
@@ -225,6 +226,24 @@ def test_no_secret_of_the_file_is_in_a_diff(line: str) -> None:
     shown = "\n".join(diff("file", f"{line}\nmodel: gpt-6-2026-01-01\n", "model: gpt-6-2026-01-01\n"))
     assert "SECRET" not in shown
     assert "gpt-6-2026-01-01" in shown
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "key", "key.", "key-:", "key= ", 'key="', "key='\\\"", "key=[", "token ", "://a:", "sk-", "eyJ.", "\\"],
+)
+def test_a_long_line_is_masked_in_the_time_of_its_length(piece: str) -> None:
+    """20,000 characters of anything: a minified file has such lines."""
+    line = (piece * 20_000)[:20_000]
+    began = time.process_time()
+    masked(line)
+    assert time.process_time() - began < 0.3
+
+
+def test_a_secret_inside_of_another_value_is_masked() -> None:
+    """A name for no secret hides nothing of what stands in its value."""
+    assert "SECRET" not in masked('args = "--token=SECRET-0123456789 --x"')
+    assert 'note = "monkey business"' == masked('note = "monkey business"')
 
 
 def test_a_block_at_the_end_of_a_yaml_file_gets_no_line_end() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import thinkback
 from tests.cli.command import Command
 from tests.cli.conftest import Inside
 
@@ -44,7 +46,7 @@ def test_everything_before_a_time_is_purged(talked: Command) -> None:
     assert 0 == talked("fsck").code
     assert 2 == talked("purge", "--before", "soon").code
     done = talked("purge")
-    assert (1, True) == (done.code, "--end-user ID, --before TIME or --tenant" in done.err)
+    assert (1, True) == (done.code, "--tenant TEXT or --key ID" in done.err)
 
 
 def test_a_purge_that_matches_nobody_fails(talked: Command) -> None:
@@ -52,6 +54,19 @@ def test_a_purge_that_matches_nobody_fails(talked: Command) -> None:
     for options in ((), ("--dry-run",), ("--yes", "--json")):
         done = talked("purge", "--end-user", "nobody", *options)
         assert (2, True) == (done.code, "no turn for the end user 'nobody'" in done.err)
+
+
+def test_turns_of_a_model_and_sessions_of_a_program_are_purged(talked: Command) -> None:
+    """The first leaves the session, the second nothing; a name that nobody has fails."""
+    done = talked("purge", "--model", "no-such", "--yes")
+    assert (2, True) == (done.code, "nothing of the model 'no-such' is in this log" in done.err)
+    assert 2 == talked("purge", "--program", "thinkback", "--key", "k", "--yes").code
+    done = talked("purge", "--program", "thinkback", "--before", "2101-01-01", "--yes")
+    assert (0, True) == (done.code, "the names of sessions stay" in done.err)
+    assert "Oslo" not in talked("log", "--json").out
+    done = talked("purge", "--program", "thinkback", "--yes")
+    assert (0, False) == (done.code, "the names of sessions stay" in done.err)
+    assert [] == talked("sessions", "--json").json
 
 
 def test_what_is_left_of_an_erased_commit_is_shown_as_it_is(talked: Command, inside: Inside, tmp_path: Path) -> None:
@@ -68,3 +83,29 @@ def test_what_is_left_of_an_erased_commit_is_shown_as_it_is(talked: Command, ins
     assert isinstance(told.json["payload"]["remainder"], dict)
     listed = inside("log", "talk", **other).out
     assert (True, False) == ("left out of the export" in listed, "erased" in listed)
+
+
+def test_commands_on_a_gateways_log_are_in_its_audit_log(command: Command) -> None:
+    """Who reads and erases, by which command; a log elsewhere is nobody's business."""
+    store, audit = command.place / "store", command.place / "audit.jsonl"
+    store.mkdir()
+    command.config.mkdir()
+    text = f'[store]\npath = "{store}"\n[logs]\naudit = "{audit}"\n'
+    (command.config / "gateway.toml").write_text(text)
+    log = str(store / "acme.db")
+    for place in (log, str(command.db)):
+        with thinkback.open(place, rules={}, settings={}) as opened:
+            opened.session("key-1/a").commit("Hello.")
+    assert 0 == command("log", "key-1/a", "--db", log, SUDO_USER="ada").code
+    assert 0 == command("log", "key-1/a").code
+    done = command("purge", "--key", "key-1", "--yes", "--db", log)
+    again = command("purge", "--key", "key-1", "--before", "2026-01-01", "--yes", "--db", log)
+    acts = [json.loads(line) for line in audit.read_text().splitlines()]
+
+    assert (0, True) == (done.code, "1 commit of key-1/a erased" in done.out)
+    assert "--key stands alone" in again.err
+    assert [("log.opened", "log", "acme"), ("log.opened", "purge", "acme")] == [
+        (act["act"], act["command"], act["tenant"]) for act in acts
+    ]
+    assert acts[0]["by"].startswith("ada")
+    assert ("key-1/a", "key-1") == (acts[0]["session"], acts[1]["key"])

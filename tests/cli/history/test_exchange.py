@@ -153,3 +153,20 @@ def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> N
     nowhere = inside("import", "--program", "pi", "--same-account", "bedrock-claude", "--base-url", "https://a.example")
     assert "in a rule file" in nowhere.err
     assert "goes with --same-account" in inside("import", "--program", "pi", "--base-url", "https://a.example").err
+
+
+def test_import_detects_the_program_of_a_file(inside: Inside) -> None:
+    """Without --program; an unknown file is an error that says what is in it and what to do, and stores nothing."""
+    file = inside.place / "rollout.jsonl"
+    file.write_bytes(SAMPLES["codex"])
+    tried = inside("import", str(file), "--dry-run")
+    assert (0, True, True) == (tried.code, "history of codex" in tried.err, "13 commits would be added" in tried.out)
+    assert "13 commits added" in inside("import", str(file)).out
+    assert "goes with --same-account" in inside("import", str(file), "--base-url", "https://a.example").err
+    assert "leave out --dry-run" in inside("import", str(file), "--follow", "--dry-run").err
+    other = inside.place / "other.json"
+    other.write_text('{"steps": [{"kind": "say"}]}')
+    refused = inside("import", str(other))
+    assert (2, "") == (refused.code, refused.out)
+    assert "JSON with the members steps, kind" in refused.err
+    assert "--program chat-jsonl" in refused.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -284,7 +285,7 @@ def test_every_commit_counts_once_whatever_branch_it_is_on(talked: Command) -> N
 
 def test_a_damaged_log_is_told(talked: Command) -> None:
     """``fsck`` names what disagrees and ends with exit code 7."""
-    with sqlite3.connect(talked.db) as connection:
+    with closing(sqlite3.connect(talked.db)) as connection, connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         holder = next(
             table

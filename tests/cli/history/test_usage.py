@@ -98,6 +98,23 @@ def test_the_whole_log_by_program_and_day_with_a_chart(inside: Inside, monkeypat
     assert 2 == inside("usage", "--by", "turn", "--since", "1d").code == inside("usage", "s", "--all").code
 
 
+def test_a_cost_without_a_price_is_not_nothing(talked: Command, referee: Referee) -> None:
+    """A dash stands for what nobody knows the price of, and for a sum of it and of what is free."""
+    talked.config.mkdir(exist_ok=True)
+    row = '[[price]]\nmodels = ["kimi-*"]\ninput = 0\ncached = 0\noutput = 0\nsince = "2020-01-01"\nsource = "me"\n'
+    (talked.config / "prices.toml").write_text(row)
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        session = store.session(
+            "talk", endpoint="kimi", model="kimi-k2.6", base_url=referee.base_url("kimi"), api_key=KEY
+        )
+        session.chat("Go on.")
+    shown = talked("usage", "--by", "model").out
+
+    cells = {line.split()[0]: line.split()[-1] for line in shown.splitlines()[1:4]}
+    assert {"deepseek-v4-pro": "-", "kimi-k2.6": "$0.0000", "all": "-"} == cells
+    assert "of 2 of 3 responses no price is known" in shown
+
+
 def test_excessive_reasoning_is_told_with_what_to_do(command: Command, referee: Referee) -> None:
     """Five turns of little but reasoning: the hint, for people and for programs."""
     with thinkback.open(command.db, rules={}, settings={}) as store:

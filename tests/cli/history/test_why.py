@@ -203,21 +203,27 @@ def test_what_a_gateway_did_not_find_is_told(command: Command, monkeypatch: pyte
     assert "1: unknown" == command("why", "--json").json["not_found"]
 
 
-def test_why_two_conversations_were_not_told_apart_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that look the same are none, and the page says what helps."""
+def test_how_one_of_two_conversations_was_chosen_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest of those that look the same; of an answer in the middle of both nobody says whose it is."""
     monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
     answer = {"id": "c", "choices": [{"index": 0, "message": {"content": "Yes."}, "finish_reason": "stop"}]}
     transport = Plays(lambda body: (200, "application/json", [json.dumps(answer).encode()]))
     made = engine(transport, {"deepseek": "http://deepseek.test"}, log=open_store(str(command.db)))
     asked = [{"role": "user", "content": "Why?"}]
     echoed = [*asked, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Really?"}]
+    longer = [*echoed, *echoed[1:], *echoed[1:]]
     for messages in (asked, asked, echoed):
         ask(made, "openai-chat", {"model": "deepseek-v4-pro", "messages": messages})
-    made.logs.close()
-
     told = command("why").out
-    assert "by message: 1: ambiguous" in told
-    assert "who names the end user of a request tells them apart" in told
+    assert "2 conversations have these words; the newest with equal system and tools was chosen" in told
+    assert "2 conversations" in command("why", "--json").json["chosen"]
+
+    for messages in (echoed, longer[:5], longer[:5], longer[2:]):
+        ask(made, "openai-chat", {"model": "deepseek-v4-pro", "messages": messages})
+    made.logs.close()
+    told = command("why").out
+    assert "3: ambiguous" in told
+    assert "the conversation before them is none that was recorded" in told
 
 
 def test_what_became_of_the_prompt_cache_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

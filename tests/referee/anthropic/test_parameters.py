@@ -114,6 +114,39 @@ def test_betas_open_further_values() -> None:
     assert (200, "") == verdict("claude-sonnet-4-5", INTERLEAVED_BETA, **large)
 
 
+@pytest.mark.parametrize(
+    ("beta", "field"),
+    [
+        ("message-threads-2026-08-12", {"thread": {"type": "create"}}),
+        ("message-threads-2026-08-12", {"thread": {"type": "continue", "previous_message_id": "msg_1"}}),
+        ("compact-2026-09-04", {"compaction": {"type": "summarize"}}),
+        ("server-side-fallback-2026-07-01", {"fallbacks": "default"}),
+    ],
+)
+def test_state_at_the_service_needs_its_beta(beta: str, field: JsonObject) -> None:
+    """Threads, compaction and fallbacks are fields with their beta alone."""
+    (name,) = field
+    assert (200, "") == verdict("claude-opus-5-5", beta, **field)
+    assert (400, f"{name}: Extra inputs are not permitted") == verdict("claude-opus-5-5", **field)
+
+
+def test_fields_of_newer_packages_are_known() -> None:
+    """Diagnostics, a user profile and a billing policy change no answer; a thread is created or continued."""
+    more: JsonObject = {
+        "diagnostics": {"previous_message_id": None},
+        "user_profile_id": "up_1",
+        "billing_policy": {"type": "billing_policy", "bill_to": "self"},
+    }
+    assert (200, "") == verdict("claude-opus-5-5", **more)
+    beta = "message-threads-2026-08-12"
+    assert 400 == verdict("claude-opus-5-5", beta, thread={"type": "fork"})[0]
+    nameless = verdict("claude-opus-5-5", beta, thread={"type": "continue"})
+    assert (400, "thread.previous_message_id: Field required") == nameless
+    both: JsonObject = {"compaction": {"type": "summarize"}, "context_management": {"edits": []}}
+    betas = "compact-2026-09-04,context-management-2025-06-27"
+    assert (400, "context_management: Extra inputs are not permitted") == verdict("claude-opus-5-5", betas, **both)
+
+
 def test_an_unknown_binding_behaviour_is_refused() -> None:
     """Only error and drop_block are known."""
     config = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "ignore"}}

@@ -67,7 +67,7 @@ def reopened(name: str, response: dict[str, Any]) -> list[Block]:
     """The blocks that the gateway has of a response that comes back."""
     ids = map(str, itertools.count()).__next__
     read = dialect(name).read_request(echo(name, response), ids, Origin(name, "", ""))
-    drafts = opened(read.drafts, OPEN, b"", name)
+    drafts = opened(read.drafts, OPEN, b"", name).drafts
     return [draft.value for draft in drafts if isinstance(draft.value, Block)]
 
 
@@ -117,6 +117,6 @@ def test_a_call_that_its_provider_gave_no_id_is_known_by_what_it_says() -> None:
     header = dialect("anthropic").read_request(
         {"messages": [{"role": "assistant", "content": "a"}]}, str, Origin("", "", "")
     )
-    found = opened([Draft("response", header.drafts[0].value, "r"), *drafts], OPEN, b"", "anthropic")
+    found = opened([Draft("response", header.drafts[0].value, "r"), *drafts], OPEN, b"", "anthropic").drafts
 
     assert [CALLS[0], CALLS[1], CALLS[0], echoed[3]] == [draft.value for draft in found[2:]]

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -22,18 +22,32 @@ from tests.old_logs.providers import PLACES, Providers, behind
 from tests.servers.gateway.harness.house import House, wait_until
 from tests.stores.postgres_server import Server
 from thinkback.servers.gateway.secrets.sealing import Sealer
+from thinkback.session.store import SessionStore
 from thinkback.stores.gateway_state.records import short
 from thinkback.stores.rows import unpack
 from thinkback_referee import Step
+from thinkback_referee.transport import Incoming, Reply
 
 SPOOL, USAGE = "spool", "usage.jsonl"
 XENIA, YORICK = "xenia@example.org", "yorick-" + "y" * 80
 
 
+class Meanwhile(Providers):
+    """Providers in whose next request something is done."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def respond(self, incoming: Incoming) -> Reply:
+        work, self.meanwhile = self.meanwhile, None
+        if work is not None:
+            work()
+        return super().respond(incoming)
+
+
 @pytest.fixture(scope="module")
-def providers() -> Iterator[Providers]:
+def providers() -> Iterator[Meanwhile]:
     """The providers of all."""
-    with Providers() as running:
+    with Meanwhile() as running:
         yield running
 
 
@@ -278,3 +292,106 @@ def test_erased_is_gone(house: House, providers: Providers, postgres: Server) ->
     assert (None, None, True) == (line["prompt"], line["answer"], line["output_tokens"] > 0)
     assert set() == places_of(house, postgres, words, responses, traces)
     assert set() == places_of(house, postgres, [XENIA], responses)
+
+
+def holds(store: SessionStore, name: str, word: bytes) -> bool:
+    """Whether a session says it."""
+    return any(word in commit.payload for commit in store.commits(name))
+
+
+@pytest.mark.parametrize("front", ["openai-responses", "anthropic"])
+@pytest.mark.parametrize("how", ["redact", "end user", "delete", "tenant"])
+def test_a_sealed_value_of_what_was_erased_opens_no_more(
+    house: House, providers: Providers, front: str, how: str
+) -> None:
+    """A client that kept it sends it again: what is in it goes nowhere, and is stored nowhere. What the client says
+    anew does, and what was sealed of others opens.
+    """
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    clients = [Client(front, "openai-chat", key, user, False, []) for user in (XENIA, YORICK)]
+    for client, thought in zip(clients, ("secretthought", "otherthought"), strict=True):
+        providers.push(Step(reasoning=thought, text="Said."))
+        assert 200 == client.ask(house, f"What is {client.user}?").status
+    with thinkback.open(log_of(house)) as store:
+        (info,) = [info for info in store.sessions() if holds(store, info.name, b"secretthought")]
+        match how:
+            case "redact":
+                (said,) = [each for each in store.commits(info.name) if each.kind == "reasoning"]
+                store.care.redact(said.hash, "secretthought", session=info.name)
+            case "end user":
+                store.care.purge(end_user=XENIA)
+            case "delete":
+                store.care.delete_session(info.name)
+            case _:
+                store.care.purge(tenant="default")
+    for client in clients:
+        assert 200 == client.ask(house, "And what is said anew?").status
+    erased, other = (seen.body for seen in providers.seen[-2:])
+    assert "secretthought" not in erased
+    assert "said anew" in erased
+    assert ("otherthought" in other) == (how != "tenant")
+    assert not any(b"secretthought" in unpack(*row) for row in payloads_of(house))
+
+
+def test_a_sealed_value_that_was_stored_again_is_erased_with_what_was_stored(
+    house: House, providers: Providers
+) -> None:
+    """A client goes on with its tokens in a conversation that is not recognised; erasing that one voids them, too."""
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    client = Client("openai-responses", "openai-chat", key, XENIA, False, [])
+    providers.push(Step(reasoning="secretthought", text="Said."))
+    assert 200 == client.ask(house, "What is the weather?").status
+    client.messages[0]["content"] = "What was the weather?"
+    assert 200 == client.ask(house, "And now?").status
+    assert "secretthought" in providers.seen[-1].body
+    with thinkback.open(log_of(house)) as store:
+        sessions = [info.name for info in store.sessions() if holds(store, info.name, b"What was the weather?")]
+        assert [] != sessions
+        for name in sessions:
+            store.care.delete_session(name)
+    until = len(providers.seen)
+    assert 200 == client.ask(house, "And then?").status
+    assert all("secretthought" not in seen.body for seen in providers.seen[until:])
+
+
+def test_a_history_that_a_gateway_has_in_memory_goes_with_what_was_erased(house: House, providers: Meanwhile) -> None:
+    """Of a conversation that goes on from a request which was under way then."""
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    providers.push(Step(reasoning="secretthought", text="Said."))
+    assert 200 == client.ask(house, "What is the weather?").status
+    with thinkback.open(log_of(house)) as store:
+        (info,) = store.sessions()
+
+        def erase() -> None:
+            (thought, *_) = [each for each in store.commits(info.name) if each.kind == "reasoning"]
+            store.care.redact(thought.hash, "secretthought", session=info.name)
+
+        providers.meanwhile = erase
+        assert 200 == client.ask(house, "And now?").status
+        until = len(providers.seen)
+        assert 200 == client.ask(house, "And then?").status
+    assert "secretthought" in providers.seen[until - 1].body
+    assert all("secretthought" not in seen.body for seen in providers.seen[until:])
+    assert not any(b"secretthought" in unpack(*row) for row in payloads_of(house))
+
+
+def test_the_first_request_of_a_conversation_stores_nothing_of_a_user_who_is_purged_meanwhile(
+    house: House, providers: Meanwhile
+) -> None:
+    """For it nothing was looked up in the log, whose epoch would tell."""
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    with thinkback.open(log_of(house)) as store:
+
+        def purge() -> None:
+            store.care.purge(end_user=XENIA)
+
+        providers.meanwhile = purge
+        assert 200 == client.ask(house, "What is the zebrasecret?").status
+        assert [] != store.sessions()
+    assert not any(b"zebrasecret" in unpack(*row) for row in payloads_of(house))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +74,10 @@ def test_disk_that_fills(provider: Provider, tmp_path: Path, degraded: str) -> N
         questions, replies = asked_until(house, "refused")
         assert ("pass" == degraded) == ("store" in {kind_of(each) for each in replies})
         assert 503 == house.ask(chat([question(999)], stream=False)).status
+        refused, asked = 20, len(provider.asked)
+        assert {503} == {house.talk([question(1000 + number)]).status for number in range(refused)}
+        # one may find out, each time that a trial of the disk succeeded
+        assert len(provider.asked) - asked < refused
         house.kill()
         house.file_limit = 0
         house.start()
@@ -83,6 +89,30 @@ def test_disk_that_fills(provider: Provider, tmp_path: Path, degraded: str) -> N
         assert (200, "complete") == (reply.status, reply.headers["thinkback-reattach"])
         assert [1] * len(questions) == [log.thoughts[thought(each)] for each in questions]
         assert ({1}, []) == (set(log.thoughts.values()), log.problems)
+        assert 0 == house.stop()
+    finally:
+        if house.process.poll() is None:
+            house.kill()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_disk_without_room_refuses_before_the_provider_is_asked(
+    provider: Provider, tmp_path: Path, workers: int
+) -> None:
+    """Not ready, with the part named; each request gets a 503, none costs anything; measures say so."""
+    store = str(tmp_path / "store")
+    text = f'no_auth = true\nworkers = {workers}\n[store]\npath = "{store}"\nmin_free = {2**52}\n'
+    house = House(tmp_path / "house", provider.url, store, text)
+    try:
+        replies = [house.talk([f"question {number}"]) for number in range(3)]
+        ready, measures = house.get("/readyz"), house.get("/metrics").body.decode()
+
+        assert [503] * 3 == [reply.status for reply in replies]
+        assert all(b"disk_full" in reply.body and "retry-after" in reply.headers for reply in replies)
+        assert [] == provider.asked
+        assert 503 == ready.status
+        assert "MB are free" in json.loads(ready.body)["parts"]["disk of the store"]
+        assert re.search(r'thinkback_disk_full\{disk="store"(,worker="0")?\} 1', measures)
         assert 0 == house.stop()
     finally:
         if house.process.poll() is None:

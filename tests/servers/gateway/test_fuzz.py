@@ -331,7 +331,7 @@ def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> 
         body = read_body(data)
         read_facts(spoken, body, model="m")
         drafts = dialect(spoken).read_request(body, lambda: "id", Origin(spoken, "", "")).drafts
-        drafts = tuple(client_state.opened(drafts, sealer, b"scope", spoken))
+        drafts = tuple(client_state.opened(drafts, sealer, b"scope", spoken).drafts)
     except ThinkbackError:
         return
     visible = echoed_messages(drafts)

@@ -148,15 +148,15 @@ class Crowd:
         answers = [each for history in histories for each in history if isinstance(each, Said)]
         had = {each.number for each in answers}
         clear = {number for each in answers for number, _ in reasoning_in({"said": each.messages})}
-        # Of another's answer that looks like one of the person's own, nobody can tell that it is not.
-        alike = {each.text for each in answers if self.upstream.made[each.number][0] != person}
+        # An answer's words name the whole conversation before it: of several with the same one has no other's words.
+        texts = {each.text for each in answers}
         for message in body["messages"]:
             source = json.dumps(message)
             for number, whose in reasoning_in(message):
                 owner, text, call = self.upstream.made[number]
                 assert text in source
                 assert not call or call in source
-                assert number in had or (owner == person and text in alike)
+                assert number in had or (owner == person and text in texts)
                 # What a client wrote into its request itself is its own to say, but for what only a provider can sign.
                 assert owner == person or (number in clear and f"signed <<{number} of {whose}>>" not in source)
 

@@ -104,6 +104,8 @@ def test_a_session_is_named_where_the_log_has_one(referee: Referee, tmp_path: Pa
         said: list[Any] = [{"role": "user", "content": "Is it cold?"}]
         nothing = [ask(said, f"{path}/count_tokens"), ask(said, tools="none"), ask(said, model="anthropic/")]
         assert [200, 400, 404] == [reply.status for reply in nothing]
+        letter = ask([{"role": "user", "content": "x"}], f"{path}/count_tokens")
+        assert 1 == letter.json["input_tokens"]
         refused = ask(said, thinking={"type": "none"})
         first = ask(said)
         said += [{"role": "assistant", "content": first.json["content"]}, {"role": "user", "content": "And now?"}]
@@ -115,6 +117,31 @@ def test_a_session_is_named_where_the_log_has_one(referee: Referee, tmp_path: Pa
         assert {refused.headers["thinkback-session"], session} == set(there)
         assert all(store.log.read(id) for id in there)
     assert {None} == {reply.headers.get("thinkback-session") for reply in nothing}
+
+
+def test_gemini_counts_tokens(referee: Referee, tmp_path: Path) -> None:
+    """Of contents, and of a whole request that stands in the body; both count the same, and the system counts."""
+    (tmp_path / "key").write_text("sk-any")
+    (tmp_path / "key").chmod(0o600)
+    with running(
+        Start().opens,
+        server={"no_auth": True},
+        store={"path": str(tmp_path / "store")},
+        upstreams={"gemini": {"endpoint": "gemini", "key_file": str(tmp_path / "key")}},
+    ) as house:
+        asked = {"contents": [{"role": "user", "parts": [{"text": "Is it cold? " * 100}]}]}
+        told = {**asked, "systemInstruction": {"parts": [{"text": "Be brief. " * 100}]}}
+        path = "/v1beta/models/gemini/gemini-3.5-flash:countTokens"
+        plain, inside, more = (
+            house.ask(path, body, key=None).json
+            for body in (
+                asked,
+                {"generateContentRequest": {"model": "models/other", **asked}},
+                {"generateContentRequest": {"model": "models/other", **told}},
+            )
+        )
+    assert ["totalTokens"] == list(plain)
+    assert 200 < plain["totalTokens"] == inside["totalTokens"] < more["totalTokens"] - 100
 
 
 LISTED = {
@@ -184,9 +211,9 @@ def test_an_endpoint_whose_key_is_set_needs_no_upstream_to_be_listed(
 def test_what_is_listed_is_answered(plain: Running) -> None:
     """One of each upstream, by the name in the list."""
     path, body = BODIES["openai-chat"]
-    for upstream, (endpoint, model) in LISTED.items():
+    for upstream, (_, model) in LISTED.items():
         reply = plain.ask(path, {**body, "model": f"{upstream}/{model}"}, key=None)
-        assert (200, f"{endpoint}/{model}") == (reply.status, reply.headers.get("thinkback-upstream")), reply.body
+        assert (200, f"{upstream}/{model}") == (reply.status, reply.headers.get("thinkback-upstream")), reply.body
 
 
 def test_aliases_patterns_and_defaults_are_listed(house: Running) -> None:

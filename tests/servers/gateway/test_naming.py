@@ -120,7 +120,6 @@ STORED = [
     ),
     ("openai-responses", {"conversation": "conv_1"}, "conversation"),
     ("openai-responses", {"prompt": {"id": "pmpt_1"}}, "prompt"),
-    ("openai-responses", {"background": True}, "background"),
     (
         "openai-responses",
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file-1"}]}]},
@@ -181,11 +180,6 @@ STORED = [
     ),
     ("openai-chat", {"google": {"cachedContent": "cachedContents/1"}}, "google.cachedContent"),
     ("openai-chat", {"cached_content": "cachedContents/1"}, "cached_content"),
-    (
-        "anthropic",
-        {"thread": {"type": "continue", "previous_message_id": "msg_1"}},
-        "thread.previous_message_id",
-    ),
     ("anthropic", {"container": "container_1"}, "container"),
     (
         "anthropic",

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,7 +115,7 @@ class House(NamedTuple):
         file = self.place / "default.db"
         if not file.exists():
             return 0
-        with sqlite3.connect(file) as log:
+        with closing(sqlite3.connect(file)) as log:
             return int(log.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
 

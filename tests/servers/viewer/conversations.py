@@ -12,7 +12,7 @@ from thinkback.session.store import SessionStore
 
 VOID = frozenset({"meta", "link", "input", "br", "hr", "rect", "path", "circle", "line"})
 TAGS = VOID | {
-    *("script", "dialog", "kbd"),
+    *("script", "noscript", "dialog", "kbd"),
     *("html", "head", "title", "body", "a", "header", "nav", "main", "span", "h1", "h2", "h3", "h4", "h5", "h6"),
     *("form", "label", "div", "button", "p", "table", "thead", "tbody", "tr", "th", "td", "time", "svg", "article"),
     *(
@@ -63,6 +63,8 @@ ATTRIBUTES = {
         "data-live",
         "data-again",
         "data-copy",
+        "data-again-in",
+        "http-equiv",
         "preserveaspectratio",
         "tabindex",
         "for",

@@ -88,18 +88,20 @@ def test_what_is_stored_is_added_to_the_page_once(store: SessionStore) -> None:
 
 
 def test_a_page_that_is_open_has_only_what_is_new_read(store: SessionStore) -> None:
-    """However long it is open; one that is loaded has all read again, as words may have been taken out meanwhile."""
-    info, now = asked(store, "sky"), [0.0]
+    """However long it is open; all is read again where words were taken out meanwhile, wherever that was."""
+    info, numbers = asked(store, "sky"), iter(range(9))
     log = Reads(store.log)
-    lines = Lines(cast("Store", log), lambda: now[0])
+    lines = Lines(cast("Store", log))
 
     def later() -> None:
-        now[0] += 60
-        answered(store, "sky", Text(f"{now[0]}"))
+        answered(store, "sky", Text(f"{next(numbers)}"))
 
     told = streamed(watching(store, info, lines=lines), later, later, later)
     assert 3 == sum(name == "entry" for name, _ in told)
     assert [False, True, True, True] == log.went_on
+    lines.read(info, "main")
+    assert [] == log.went_on[4:]
+    store.care.redact(store.commits("sky")[0].hash, ".+")
     lines.read(info, "main")
     assert [False] == log.went_on[4:]
 
@@ -216,7 +218,7 @@ def test_a_line_that_grows_is_what_one_read_at_once_is(store: SessionStore) -> N
     commits = store.commits("sky")
     store.session("sky", endpoint="deepseek", model="m").annotate(commits[2].hash, thinkback.Priority.PINNED)
     commits = store.commits("sky")
-    lines = [Line(commits[:1], 0.0)]
+    lines = [Line(commits[:1], 0)]
     assert {commits[0].hash: 0} == lines[0].places
     for commit in commits[1:]:
         lines.append(lines[-1].grown([commit]))
@@ -225,7 +227,7 @@ def test_a_line_that_grows_is_what_one_read_at_once_is(store: SessionStore) -> N
         return [(each.ended, each.commits, [(part.text, part.marks) for part in each.parts]) for each in line.entries]
 
     for number, line in enumerate(lines, 1):
-        whole = Line(commits[:number], 0.0)
+        whole = Line(commits[:number], 0)
         assert (whole.places, whole.requests, told(whole)) == (line.places, line.requests, told(line))
 
 

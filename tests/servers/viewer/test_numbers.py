@@ -16,9 +16,10 @@ import thinkback
 from scripts.hostile import HOSTILE
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.servers.viewer.test_hostile import UNSEEN
+from tests.stores.samples import put
 from thinkback.log.protocol import About, Store
 from thinkback.model.blocks import Text
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, Draft, Message, Request, Step, TurnEnded
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.numbers import FRESH, Figures, Report
 from thinkback.servers.viewer.pages import page
@@ -147,3 +148,25 @@ def test_names_are_characters(store: SessionStore, name: str) -> None:
             assert f"/session/{info.id}/commit/{store.commits('evil')[0].hash}" in answer.text
         Page(answer.text)
         assert not UNSEEN.search(answer.text)
+
+
+def test_a_turn_that_failed_without_a_response_counts(store: SessionStore) -> None:
+    """It is one of the turns, with its effort and time; a fork's past is not its own."""
+    info = asked(store, "sky", time=10_000_000)
+    asking = Request({}, {"reasoning.effort": "high"}, (), "{}", info.head.hash, "", "", "", "", "", "")
+    ended = Draft("turn_ended", TurnEnded("failed", "the provider is down"))
+    put(store.log, info.id, Step("failed", (Draft("request", asking, "r"), ended), 12_000_000))
+    alone = report(store)
+    shown = TestClient(application(store), base_url="http://127.0.0.1:8000").get("/numbers?days=0").text
+    put(store.log, info.id, Step("again", (Draft("user", Message("And now?")),), 20_000_000))
+    answered(store, "sky", Text("It scatters."), time=29_000_000)
+    store.session("sky", endpoint="deepseek", model="deepseek-v4-pro").branches.fork("fork")
+    found = report(store)
+
+    assert [("high", 1, 0.0)] == [(row.name, row.turns, row.completed) for row in alone.efforts]
+    assert "Nothing was answered" not in shown
+    assert "0% completed" in shown
+    assert (2, 0.5) == (found.ended.turns, found.ended.completed)
+    assert [("high", 1), ("unset", 1)] == [(row.name, row.turns) for row in found.efforts]
+    assert [("failed", 2.0)] == [(turn.state, turn.seconds) for turn in alone.slowest]
+    assert [("completed", 9.0)] == [(turn.state, turn.seconds) for turn in found.slowest]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from threading import Event
 
 import pytest
 from starlette.testclient import TestClient
@@ -15,11 +16,12 @@ from starlette.testclient import TestClient
 import thinkback
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.stores.samples import put, put_on
+from thinkback.errors import StoreError
 from thinkback.log.protocol import About
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Erased, Message, Step
-from thinkback.servers.viewer import sessions
+from thinkback.servers.viewer import app, sessions
 from thinkback.servers.viewer.app import application
 from thinkback.servers.viewer.conversation import Entry
 from thinkback.servers.viewer.lines import Lines
@@ -92,7 +94,7 @@ def test_sessions_are_found_by_what_was_said_and_thought_in_them(store: SessionS
 
     assert "2 of 3 sessions" in found.text
     assert "<mark>Raylei</mark>gh &lt;b&gt;" in answer
-    assert f"/session/{info.id}/commit/{thought.hash}" in found.links
+    assert f"/session/{info.id}/commit/{thought.hash}?q=raylei" in found.links
     assert (True, False) == ("Who was he?" in typed, "<html" in typed)
     assert typed.strip() in answer
 
@@ -127,6 +129,44 @@ def test_a_list_is_read_once_in_some_seconds(store: SessionStore) -> None:
     assert 0 == len(listing.every())
     now[0] = 10.0
     assert 1 == len(listing.every())
+
+
+def test_no_page_shows_what_another_program_erased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the list and the figures rest, and whatever was read of the conversation."""
+    monkeypatch.setattr(sessions, "_LONG", 0.0)
+    monkeypatch.setattr(sessions, "_REST", 1e9)
+    with thinkback.open(tmp_path / "log.db") as store, thinkback.open(tmp_path / "log.db") as other:
+        client = TestClient(application(store), base_url="http://127.0.0.1:8000")
+        info = asked(store, "sky", "Why is the sky secretblue?")
+        answered(store, "sky", Text("It scatters."))
+        places = ("/", f"/session/{info.id}", "/numbers", "/search?q=scatters")
+        assert ["/", f"/session/{info.id}"] == [each for each in places[:2] if "secretblue" in client.get(each).text]
+        assert {200} == {client.get(each).status_code for each in places}
+        other.care.redact(other.commits("sky")[0].hash, "secretblue")
+        assert [] == [each for each in places if "secretblue" in client.get(each).text]
+        other.care.delete_session("sky")
+        assert info.id not in client.get("/").text
+
+
+def test_the_first_page_of_a_large_log_reads_that_page_alone(
+    store: SessionStore, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are those of the whole list; the facets come with what is looked for."""
+    for number in range(60):
+        store.log.create_session(f"s{number}", f"name-{number}", number)
+        store.log.describe(f"s{number}", About("codex", "sky"))
+    whole = page(client, "/")
+    monkeypatch.setattr(sessions, "_MANY", 10)
+    listing = TestClient(application(store), base_url="http://127.0.0.1:8000")
+    first = page(listing, "/")
+
+    def rows(found: Page) -> list[str]:
+        return [link for link in found.links if link.startswith("/session/")]
+
+    assert rows(whole) == rows(first) != []
+    assert "60" in first.text
+    assert rows(page(client, "/?page=2")) == rows(page(listing, "/?page=2"))
+    assert rows(whole) == rows(page(listing, "/?project=sky"))
 
 
 def test_a_list_that_takes_long_rests_for_longer(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,7 +420,7 @@ def test_search_finds_thoughts_and_marks_the_words(store: SessionStore, client: 
     answer = client.get("/search?q=rayl&in=reasoning").text
 
     assert "<mark>Rayl</mark>eigh" in answer
-    assert f"/session/{info.id}/commit/{thought.hash}" in Page(answer).links
+    assert f"/session/{info.id}/commit/{thought.hash}?q=rayl" in Page(answer).links
     assert "0 places" in page(client, "/search?q=rayleigh&in=tools").text
 
 
@@ -415,3 +455,93 @@ def test_a_log_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest
         found = [page(client, way).text for way in ("/", "/session/id-of-sky", "/search?q=blue")]
     assert ["Why is the sky blue?" in text for text in found] == [True, True, True]
     assert before == path.read_bytes()
+
+
+def test_a_place_that_was_found_is_open_and_marked(store: SessionStore, client: TestClient) -> None:
+    """Its thought is unfolded with the words marked, names of characters aside; the others stay folded."""
+    asked(store, "sky", "Why is the sky blue?")
+    answered(store, "sky", ThinkingBlock("Lord **Rayleigh** & <amp>: rayleigh."), Text("It scatters."))
+    answered(store, "sky", ThinkingBlock("Nothing of it, Rayleigh."), Text("Yes."))
+    (first, second) = [commit for commit in store.commits("sky") if commit.kind == "reasoning"]
+    way = f"/session/{store.find('sky').id}/commit/{first.hash}"
+    answer = client.get(f"{way}?q=rayleigh+amp").text
+    (found, other) = [
+        answer.partition(f'id="b-{each.hash[:12]}"')[2].partition("</details>")[0] for each in (first, second)
+    ]
+
+    assert "<details open>" in found
+    assert "<strong><mark>Rayleigh</mark></strong> &amp; &lt;<mark>amp</mark>&gt;: <mark>rayleigh</mark>." in found
+    assert "<details open>" not in other
+    assert "<mark>" not in other
+    assert "<details open>" in client.get(way).text
+
+
+def test_older_places_are_on_a_page_of_their_own(store: SessionStore, client: TestClient) -> None:
+    """Each place once, the newest first."""
+    asked(store, "sky")
+    for number in range(120):
+        answered(store, "sky", Text(f"It scatters {number}."), time=3_000_000 + number)
+    found: list[str] = []
+    way = "/search?q=scatters"
+    for expected in ("The newest 50 places", "50 older places", "20 older places"):
+        shown = page(client, way)
+        assert expected in shown.text
+        found += re.findall(r"It scatters (\d+)\.", shown.text)
+        way = next((link for link in shown.links if "before=" in link), "")
+
+    assert [str(number) for number in reversed(range(120))] == found
+    assert way == ""
+
+
+def test_a_page_over_an_index_that_is_filled_asks_again(
+    store: SessionStore, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is filled by a thread of the viewer, whoever waits; one that cannot be filled is said, and not asked again."""
+    asked(store, "sky", "Why is the sky blue?")
+    fill, may_go_on = store.log.search.fill, Event()
+
+    def slow(limit: int = 5000) -> int:
+        assert may_go_on.wait(60)
+        return fill(limit)
+
+    monkeypatch.setattr(app, "_PATIENCE", 0.0)
+    monkeypatch.setattr(store.log.search, "fill", slow)
+    early = [client.get(way).text for way in ("/search?q=blue", "/?q=blue")]
+    may_go_on.set()
+    monkeypatch.setattr(app, "_PATIENCE", 60.0)
+    late = client.get("/search?q=blue").text
+
+    def broken(limit: int = 5000) -> int:
+        raise StoreError("nothing may be written here")
+
+    monkeypatch.setattr(store.log.search, "fill", broken)
+    stopped = client.get("/search?q=blue").text
+
+    assert [True, True] == ["is being filled" in each and 'http-equiv="refresh"' in each for each in early]
+    assert ("1 place", False, False) == (re.findall("1 place", late)[0], "filled" in late, "refresh" in late)
+    assert ("cannot be filled here" in stopped, "refresh" in stopped) == (True, False)
+
+
+def test_a_result_without_a_name_is_called_so_once(store: SessionStore, client: TestClient) -> None:
+    """And a long one is folded, as thoughts are."""
+    info = asked(store, "sky")
+    answered(store, "sky", ToolCall("c1", "read", "{}"), results=(ToolResult("c1", "Blue."),))
+    answered(store, "sky", ToolCall("c2", "read", "{}"), results=(ToolResult("c2", "Blue. " * 60),))
+    answer = client.get(f"/session/{info.id}").text
+    said = " ".join(Page(answer).text.split())
+
+    assert re.search(r"Result ?[0-9a-f]{8} ?Blue\.", said)
+    assert re.search("Result ?360 characters", said)
+    assert not re.search("Result ?result", said)
+
+
+def test_any_number_of_days_has_its_page(client: TestClient) -> None:
+    """Also one that is longer than there have been calendars."""
+    for days in ("99999999999", "999999999999999", "-1", "0"):
+        assert 200 == client.get(f"/numbers?days={days}").status_code
+
+
+def test_every_page_has_an_icon(client: TestClient) -> None:
+    """Of the viewer's own: a browser asks for it."""
+    assert "/static/icon.svg" in page(client, "/").links
+    assert "image/svg+xml" == client.get("/static/icon.svg").headers["content-type"].partition(";")[0]

@@ -131,6 +131,7 @@ def test_what_was_replaced_or_erased_is_not_in_it(store: SessionStore) -> None:
     now, before = written(store), written(store, with_history=True)
     assert [("One." in each, "In short." in each) for each in (now, before)] == [(False, True), (True, True)]
     assert now.index("In short.") < now.index("Two.")
+    assert "One." in written(store, complete=True)
 
 
 def test_what_sessions_share_is_written_once(store: SessionStore) -> None:

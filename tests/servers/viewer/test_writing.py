@@ -15,7 +15,7 @@ from tests.servers.viewer.conversations import TAGS, Page, answered, asked
 from tests.servers.viewer.test_hostile import UNSEEN
 from tests.stores.samples import put
 from thinkback.drive.leases import Holder
-from thinkback.model.blocks import Text, ThinkingBlock
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message, Step
 from thinkback.model.curation import curate
 from thinkback.servers.viewer.app import application
@@ -235,3 +235,15 @@ def test_hostile_texts_in_forms(store: SessionStore, client: TestClient, name: s
     for page in pages:
         Forms(page)
         assert not UNSEEN.search(page)
+
+
+def test_a_text_that_no_form_can_hold_is_not_in_one(store: SessionStore, client: TestClient) -> None:
+    """A result of 5 MB: its page says what does edit it, and stays small."""
+    asked(store, "long")
+    answered(store, "long", ToolCall("c", "read", "{}"), results=(ToolResult("c", "Blue. " * 900_000, name="read"),))
+    info, result = store.find("long"), next(c for c in store.commits("long") if c.kind == "tool_result")
+    answer = client.get(f"/session/{info.id}/curate/{result.hash}")
+
+    assert "thinkback edit" in answer.text
+    assert "<textarea" not in answer.text
+    assert len(answer.text) < 20_000

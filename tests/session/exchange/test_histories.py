@@ -442,3 +442,23 @@ def test_an_archive_is_read_without_being_unpacked(store: SessionStore, tmp_path
     assert alone.made
     with pytest.raises(NotFoundError, match="atif has no folder of its own"):
         run(store.log, Wanted("atif"))
+
+
+def test_words_typed_while_a_tool_ran_are_in_the_next_request(store: SessionStore, tmp_path: Path) -> None:
+    """Behind the results, as the model read them; a file that was named goes along, and it is one turn as before."""
+    typed = {**claude("q1", "r2", "attachment", ""), "attachment": {"type": "queued_command", "prompt": "The newest."}}
+    content = {"type": "text", "file": {"content": "alpha"}}
+    named = {
+        **claude("f1", "u1", "attachment", ""),
+        "attachment": {"type": "file", "filename": "/x/a", "content": content},
+    }
+    lines = (*CLAUDE[:2], named, {**CLAUDE[3], "parentUuid": "f1"}, *CLAUDE[4:8], typed)
+    put(tmp_path, "s1.jsonl", jsonl(*lines, {**CLAUDE[8], "parentUuid": "q1"}))
+    (took,), gaps = take(store, "claude-code", tmp_path)
+    assert (14, ["queue-operation"]) == (took.commits, [gap.left.what for gap in gaps])
+    assert "Which file?" == store.log.summaries()[store.find(took.name).id].tally.title
+    for place in ("anthropic", "openai", "deepseek"):
+        model = {"anthropic": "claude-opus-5-5", "openai": "gpt-5.6", "deepseek": "deepseek-v4-pro"}[place]
+        body = b"".join(store.session(took.name, endpoint=place, model=model, api_key="k").wire.plan("Go on.").body)
+        order = [body.find(word) for word in (b"Which file?", b"alpha", b"of t2", b"The newest.", b"Go on.")]
+        assert (True, order) == (-1 not in order, sorted(order)), place

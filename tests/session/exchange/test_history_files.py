@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import os
+import sqlite3
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import thinkback
-from tests.formats.samples import CODEX, SAMPLES, jsonl
+from tests.formats.samples import CODEX, SAMPLES, jsonl, write_database
 from thinkback.errors import NotFoundError
+from thinkback.formats import registry
+from thinkback.formats.registry import MODULES
 from thinkback.session.exchange.histories import Wanted, run
+from thinkback.session.exchange.program_detection import detect
 from thinkback.session.store import SessionStore
 
 WHOLE = SAMPLES["codex"]
@@ -111,3 +118,127 @@ def test_what_is_neither_file_nor_folder_is_refused(store: SessionStore, tmp_pat
     with pytest.raises(NotFoundError, match="is no file, and no folder"):
         run(store.log, Wanted("codex", str(tmp_path / "p.jsonl")))
     assert ([], []) == run(store.log, Wanted("codex", str(tmp_path)))
+
+
+def qwen(id: str, role: str, words: str) -> dict[str, object]:
+    """A line of Qwen Code, which names its sessions as Claude Code does."""
+    message = {"role": role, "parts": [{"text": words}]}
+    return {"uuid": id, "parentUuid": None, "sessionId": "q1", "type": role, "message": message}
+
+
+QWEN = (qwen("1", "user", "Which file?"), qwen("2", "assistant", "notes.txt"))
+CONTINUE = {
+    "sessionId": "c-1",
+    "title": "Files",
+    "workspaceDirectory": "/x",
+    "history": [{"message": {"role": "user", "content": "Which file?"}, "contextItems": []}],
+}
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "data", "said"),
+    [
+        ("claude-code", "q.jsonl", jsonl(*QWEN), "uuid, parentUuid, sessionId"),
+        ("chat-jsonl", "c.json", json.dumps(CONTINUE, indent=1).encode(), "sessionId, title, workspaceDirectory"),
+        ("chat-jsonl", "n.txt", b"Dear diary", "text that begins with 'Dear diary'"),
+    ],
+)
+def test_a_file_of_an_unknown_program_is_refused_with_what_is_in_it(
+    store: SessionStore, tmp_path: Path, program: str, name: str, data: bytes, said: str
+) -> None:
+    """Also under the name of a program that it resembles: no session without words is stored and called imported."""
+    file = tmp_path / name
+    file.write_bytes(data)
+    with pytest.raises(NotFoundError, match=f"is no history of {program}") as refused:
+        run(store.log, Wanted(program, str(file)))
+    assert said in refused.value.next_actions[0]
+    with pytest.raises(NotFoundError, match="is of no program") as unknown:
+        detect(file)
+    assert said in unknown.value.message
+    assert "chat-jsonl" in unknown.value.next_actions[1]
+    assert [] == store.sessions()
+
+
+@pytest.mark.parametrize("program", sorted(MODULES))
+def test_the_program_of_each_file_is_detected(tmp_path: Path, program: str) -> None:
+    """By its beginning; of a database by its tables, of an archive by the conversations in it."""
+    file = tmp_path / "x"
+    if registry.program(program).tables:
+        write_database(file, SAMPLES[program])
+    else:
+        file.write_bytes(SAMPLES[program])
+    assert program == detect(file)
+    if ".zip" in registry.program(program).endings:
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+            archive.writestr("user.json", "{}")
+            archive.writestr("conversations.json", SAMPLES[program])
+        assert program == detect(tmp_path / "x.zip")
+
+
+def test_what_cannot_be_detected_is_described(tmp_path: Path) -> None:
+    """Databases by their tables, archives by their files; a damaged file is none of them, and one of two is both."""
+    with closing(sqlite3.connect(tmp_path / "own.db")) as database:
+        database.execute("CREATE TABLE recipes (id)")
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.writestr("recipes.csv", "")
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04")
+    (tmp_path / "cut.db").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    (tmp_path / "empty").write_bytes(b"\n")
+    (tmp_path / "binary").write_bytes(b"MZ\0")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"{}")[:12])
+    for name, said in {
+        "own.db": "a database with the tables recipes",
+        "own.zip": "an archive with recipes.csv",
+        "cut.zip": "may be a history of chatgpt or claude-ai",
+        "cut.db": "may be a history of llm or opencode",
+        "empty": "it is empty",
+        "binary": "a binary file",
+        "cut.gz": "cannot be read",
+    }.items():
+        with pytest.raises(NotFoundError, match=said):
+            detect(tmp_path / name)
+
+
+def test_a_compressed_file_that_unpacks_to_far_more_is_refused_with_the_limit(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all, however short its lines are; as much of a file that is not compressed is read."""
+    monkeypatch.setattr("thinkback.session.exchange.history_files.ANY_RATIO", 100_000)
+    lines = SAMPLES["chat-jsonl"] + b"\n" * 5_000_000
+    packed, plain = tmp_path / "packed.jsonl.gz", tmp_path / "plain.jsonl"
+    packed.write_bytes(gzip.compress(lines))
+    plain.write_bytes(lines)
+    with pytest.raises(NotFoundError, match="the limit is at most 4 GB, and 100 times its packed size"):
+        run(store.log, Wanted("chat-jsonl", str(packed)))
+    assert [] == store.sessions()
+    assert run(store.log, Wanted("chat-jsonl", str(plain)))[0]
+
+
+def test_a_folder_of_another_program_is_no_success(store: SessionStore, tmp_path: Path) -> None:
+    """The error names the program that it is of; a folder with nothing in it has nothing to import."""
+    assert ([], []) == run(store.log, Wanted("claude-code", str(tmp_path)))
+    (tmp_path / "rollout.jsonl").write_bytes(SAMPLES["codex"])
+    with pytest.raises(NotFoundError, match=r"no file in .* is a history of claude-code") as raised:
+        run(store.log, Wanted("claude-code", str(tmp_path)))
+    assert ("name the program with --program: codex",) == raised.value.next_actions
+    (tmp_path / "rollout.jsonl").write_bytes(b"{}\n")
+    with pytest.raises(NotFoundError) as raised:
+        run(store.log, Wanted("claude-code", str(tmp_path)))
+    assert ("name another folder with --dir",) == raised.value.next_actions
+    (tmp_path / "own.jsonl").write_bytes(SAMPLES["claude-code"])
+    assert run(store.log, Wanted("claude-code", str(tmp_path)))[0]
+
+
+def test_an_archive_that_unpacks_to_far_more_is_refused_with_the_limit(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything of it is unpacked; one that is merely packed well is read."""
+    monkeypatch.setattr("thinkback.session.exchange.history_files.ANY_RATIO", 100_000)
+    file = tmp_path / "export.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", SAMPLES["chatgpt"] + b" " * 5_000_000)
+    with pytest.raises(NotFoundError, match="the limit is at most 4 GB, and 100 times its packed size"):
+        run(store.log, Wanted("chatgpt", str(file)))
+    assert [] == store.sessions()
+    monkeypatch.undo()
+    assert 1 == len(run(store.log, Wanted("chatgpt", str(file)))[0])

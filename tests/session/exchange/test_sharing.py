@@ -14,7 +14,7 @@ from tests.acceptance.hosts import ask_and_call, talk
 from tests.conformance.moves import PLACES, TOOLS, Place
 from thinkback.errors import ErasedError, ProviderError
 from thinkback.model.blocks import Block, ThinkingBlock, carriers_of
-from thinkback.model.commits import LEFT_OUT, Erased, Message, Request, Response
+from thinkback.model.commits import LEFT_OUT, Erased, Message, Request, Response, surviving
 from thinkback.session.store import SessionStore
 from thinkback_referee import HttpError, Referee
 from thinkback_referee import Step as Scripted
@@ -116,6 +116,40 @@ def test_what_was_left_out_stands_as_a_tombstone(spoken: SessionStore, tmp_path:
         assert SAID in {commit.value.text for commit in there if isinstance(commit.value, Message)}
 
 
+def test_a_fuller_export_completes_a_lesser_one(spoken: SessionStore, tmp_path: Path) -> None:
+    """In any order: reasoning and carriers come together from two files, and the rest from a whole one, once."""
+    given: list[dict[str, Any]] = [{"with_reasoning": True}, {"with_carriers": True}, {}, {"complete": True}, {}]
+    files = [tmp_path / f"{number}.jsonl" for number in range(len(given))]
+    for file, asked in zip(files, given, strict=True):
+        spoken.export(file, **asked)
+    whole = spoken.commits("talk")
+    with thinkback.open(tmp_path / "copy.db") as copy:
+        for file in files[:3]:
+            copy.import_(file)
+        blocks = [(c.value, surviving(d.value)) for c, d in zip(whole, copy.commits("talk"), strict=True)]
+        thoughts = [(one, two) for one, two in blocks if isinstance(one, ThinkingBlock)]
+        assert [(one.thought, carriers_of(one)) for one, _ in thoughts] == [
+            (two.thought, carriers_of(two)) for _, two in thoughts if isinstance(two, ThinkingBlock)
+        ]
+        completed = [sum(each.restored for each in copy.import_(file).sessions) for file in files[3:] * 2]
+        assert completed[0] > 0
+        assert [0, 0, 0] == completed[1:]
+        assert whole == copy.commits("talk")
+        assert [] == copy.fsck()
+
+
+def test_what_was_erased_here_is_not_completed(spoken: SessionStore, tmp_path: Path) -> None:
+    """Neither the thoughts that an export left out before they were erased, nor the words."""
+    spoken.export(tmp_path / "less.jsonl")
+    spoken.export(tmp_path / "whole.jsonl", complete=True)
+    with thinkback.open(tmp_path / "copy.db") as copy:
+        copy.import_(tmp_path / "less.jsonl")
+        copy.care.purge(before=2**62)
+        before = copy.commits("talk")
+        assert [0] == [each.restored for each in copy.import_(tmp_path / "whole.jsonl").sessions]
+        assert before == copy.commits("talk")
+
+
 def test_a_stream_takes_the_lines(spoken: SessionStore, tmp_path: Path) -> None:
     """What goes to a stream is what goes to a file, and says how much that was."""
     stream = io.BytesIO()
@@ -161,3 +195,26 @@ def test_a_shared_conversation_can_be_gone_on_with(
         assert [True, True, False] == [word in sent for word in (SAID, ANSWER, THOUGHT)]
         assert bytes(again.explain()) == host.requests[-1].raw
         assert [] == copy.fsck()
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_a_complete_copy_has_what_a_checkpoint_stands_for(store: SessionStore, tmp_path: Path, format: str) -> None:
+    """The turns that were compacted, and the summary; a file for sharing has the summary alone."""
+    session = store.session("talk", endpoint="openai", model="gpt-5.6", api_key="k")
+    session.commit(f"A word from long ago. {'Much more was said. ' * 50}")
+    session.commit("The last word.")
+    session.compaction.run(text="So far.", tail=0)
+    for asked, expected in (({"complete": True}, True), ({}, False)):
+        text = exported(store, tmp_path, format, **asked)
+        assert ("So far." in text, "A word from long ago." in text) == (True, expected)
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_a_file_says_which_reasoning_it_is_without(store: SessionStore, tmp_path: Path, format: str) -> None:
+    """And the option that includes it; one that has it all says nothing."""
+    store.session("talk").reasoning(THOUGHT)
+    said = "1 block of reasoning is left out of this file: thinkback export --with-reasoning includes it."
+    assert said in exported(store, tmp_path, format)
+    store.session("talk").reasoning("Another one.")
+    assert "2 blocks of reasoning are left out of this file" in exported(store, tmp_path, format)
+    assert "left out" not in exported(store, tmp_path, format, with_reasoning=True)

@@ -147,7 +147,7 @@ def test_what_makes_nothing_smaller_is_refused(store: SessionStore, referee: Ref
     for _ in range(3):
         session.chat("Hi")
     before = session.log()
-    with pytest.raises(CompactionRefused, match="would not be smaller") as caught:
+    with pytest.raises(CompactionRefused, match="would hardly be smaller") as caught:
         session.compaction.run(text="x" * 5_000, tail=1)
     assert caught.value.details["before"] < caught.value.details["after"]  # type: ignore[operator]
     with pytest.raises(CompactionRefused, match="nothing new"):
@@ -340,7 +340,8 @@ def test_what_is_refused_twice_is_drawn_from_the_log(store: SessionStore, refere
     session = chatted(store, referee)
     session.annotate(session.log()[0].hash, Priority.IMPORTANT, retain=["lazy dog"])
     referee.push(Step(text=text), Step(text=text))
-    made = checkpoint(session.compaction.run("model", 2))
+    with pytest.warns(match="the summary is from the log alone: .* was refused twice"):
+        made = checkpoint(session.compaction.run("model", 2))
     assert ("deterministic", "deepseek/deepseek-v4-pro") == (made.strategy, made.model)
     assert "refused twice" in made.note
     assert "lazy dog" in made.summary
@@ -364,7 +365,8 @@ def test_a_model_that_cannot_be_reached_is_not_waited_for(store: SessionStore, r
     session = chatted(store, referee)
     fault = HttpError(status, {"error": {"message": "no such luck", "type": "x"}}, {"retry-after": "600"})
     referee.push(*[Step(fault=fault)] * 2)
-    made = checkpoint(session.compaction.run("model", 2))
+    with pytest.warns(match="the summary is from the log alone: .* could not write the summary"):
+        made = checkpoint(session.compaction.run("model", 2))
     assert ("deterministic", None) == (made.strategy, made.usage)
     assert "no such luck" in made.note
 
@@ -373,9 +375,38 @@ def test_a_summary_longer_than_what_it_stands_for_is_not_taken(store: SessionSto
     """The log alone has to do."""
     session = chatted(store, referee)
     referee.push(Step(text=written(summary="blah " * 5_000)))
-    made = checkpoint(session.compaction.run("model", 2))
+    with pytest.warns(match="the summary is from the log alone: .* is no shorter"):
+        made = checkpoint(session.compaction.run("model", 2))
     assert "deterministic" == made.strategy
     assert "no shorter" in made.note
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_summary_reads_what_stands_in_thoughts_alone(store: SessionStore, referee: Referee, reads: bool) -> None:
+    """Where ``compaction.rationale`` lets it; what is marked SKIP it never reads."""
+    session = open_session(store, referee)
+    for thought in ("The lock must be advisory: NFS.", "Never mind the old plan."):
+        referee.push(Step(reasoning=thought, text="An advisory lock. " * 40))
+        session.chat(f"Which lock? {LONG}")
+    skipped = next(c for c in session.log() if getattr(c.value, "thought", "").startswith("Never"))
+    session.annotate(skipped.hash, Priority.SKIP)
+    chats = [session.chat(f"And then? {LONG}") for _ in range(2)]
+    assert all(chat.state == "completed" for chat in chats)
+    session.set("compaction.rationale", reads)
+    referee.push(Step(text=written()))
+    session.compaction.run("model", 1)
+    asked = str(referee.requests[-1].body["messages"])
+    assert reads == ("assistant thinks" in asked and "The lock must be advisory: NFS." in asked)
+    assert "Never mind the old plan." not in asked
+
+
+def test_a_checkpoint_that_saves_next_to_nothing_is_not_made(store: SessionStore, referee: Referee) -> None:
+    """A few tokens of many are not worth what it leaves out."""
+    session = chatted(store, referee)
+    text = "".join(str(getattr(commit.value, "text", "")) for commit in session.log())
+    with pytest.raises(CompactionRefused, match="would hardly be smaller"):
+        session.compaction.run(text=text[: int(len(text) * 0.99)], tail=0)
+    assert [] == session.compaction.list()
 
 
 def test_another_model_can_write(store: SessionStore, referee: Referee) -> None:

@@ -94,7 +94,7 @@ def test_long_results_are_trimmed_in_a_loop(small: SessionStore, referee: Refere
 
     def look(city: str) -> str:
         """The weather of a city, in great detail."""
-        return f"{city}: rain. " * 300
+        return f"{city}: rain. " * 260
 
     for _ in range(6):
         session.chat("How is the weather in Oslo?", tools=[look])
@@ -180,7 +180,7 @@ def test_after_an_attempt_in_vain_it_rests_over_restarts(tmp_path: Any, referee:
     """The log says that there was one, to whoever opens it."""
     counts: list[int] = []
     notes: list[str] = []
-    for words in (LONG * 14, "Hi", "Ho", "Hey"):
+    for words in (LONG * 16, "Hi", "Ho", "Hey"):
         with thinkback.open(tmp_path / "log.db", rules=RULES) as store:
             session = open_session(store, referee, name="talk")
             session.chat(words)

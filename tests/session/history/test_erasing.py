@@ -22,16 +22,29 @@ from tests.compile.build import HERE, Talk
 from tests.conformance.moves import PLACES, TOOLS, Place
 from tests.stores.postgres_server import Server
 from thinkback import Priority
-from thinkback.errors import ErasedError, NotFoundError, PatternTimeout, StoreError, ThinkbackError
+from thinkback.errors import BusyError, ErasedError, NotFoundError, PatternTimeout, StoreError, ThinkbackError
 from thinkback.log.erasing import end_users
 from thinkback.log.protocol import About, Origin, Query
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
-from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Request, Step, surviving
+from thinkback.model.commits import (
+    Compaction,
+    Draft,
+    Erased,
+    Head,
+    Merge,
+    Message,
+    Request,
+    Response,
+    Step,
+    block_draft,
+    surviving,
+)
 from thinkback.session.history.children import collapse, spawn
 from thinkback.session.history.erasing import Erasure
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback.stores.care import LogCare
 from thinkback_referee import Referee
 from thinkback_referee import Step as Scripted
 
@@ -76,6 +89,14 @@ def two_people(store: SessionStore, referee: Referee) -> Session:
         referee.push(Scripted(reasoning=f"{person}-thought", text=f"{person}-answer"))
         session.chat(f"{person}-question", params={"metadata": {"user_id": f"user-{person}"}})
     return session
+
+
+RESPONSE = Response(BOUND, blocks=1)
+
+
+def origin_of(model: str) -> Any:
+    """An origin of another model."""
+    return msgspec.structs.replace(HERE, served_model=model, requested_model=model)
 
 
 DEEPSEEK = next(place for place in PLACES if place.dialect == "openai-chat")
@@ -166,6 +187,47 @@ def test_old_things_are_forgotten(kept: SessionStore, referee: Referee) -> None:
     kept.care.purge(before=second.time)
     text = said(kept)
     assert [False, True] == ["xenia-" in text, "yorick-answer" in text]
+    assert [] == kept.fsck()
+
+
+def sessions_of_places(kept: SessionStore) -> None:
+    """Two sessions of codex, one of them in a project, and one of nobody else; each has the word zebra."""
+    for name, about in (("a", About("codex", "alpha")), ("b", About("codex", "beta")), ("c", About())):
+        kept.log.create_session(name, name, 1, about=about)
+        drafts = (
+            Draft("user", Message(f"zebra-{name}")),
+            Draft("response", msgspec.structs.replace(RESPONSE, origin=origin_of(f"model-{name}")), f"r{name}"),
+            block_draft(Text(f"answer-{name}"), f"r{name}", 0),
+        )
+        kept.log.append(name, name, seal(Step(name, drafts, 5), Head()), Head())
+    kept.log.create_session("fork", "fork", 2, Origin("a", at=kept.find("a").head))
+
+
+@pytest.mark.parametrize(
+    ("wish", "erased", "left"),
+    [
+        ({"model": "model-a"}, {"a", "fork"}, {"a", "b", "c", "fork"}),
+        ({"model": "model-a", "before": 1}, set(), {"a", "b", "c", "fork"}),
+        ({"before": 9, "program": "codex"}, {"a", "b", "fork"}, {"a", "b", "c", "fork"}),
+        ({"before": 9, "project": "beta"}, {"b"}, {"a", "b", "c", "fork"}),
+        ({"model": "model-b", "program": "thinkback"}, set(), {"a", "b", "c", "fork"}),
+        ({"program": "codex"}, {"a", "b", "fork"}, {"c"}),
+        ({"project": "alpha"}, {"a", "fork"}, {"b", "c"}),
+        ({"program": "codex", "project": "beta"}, {"b"}, {"a", "c", "fork"}),
+        ({"project": "nowhere"}, set(), {"a", "b", "c", "fork"}),
+    ],
+)
+def test_sessions_of_a_program_or_a_project_and_turns_of_a_model_are_purged(
+    kept: SessionStore, wish: dict[str, Any], erased: set[str], left: set[str]
+) -> None:
+    """By the names that a search takes; what another session holds stays, and nothing is erased by looking."""
+    sessions_of_places(kept)
+    looked = kept.care.purge(dry_run=True, **wish)
+    assert 1 == found(kept, "zebra-a")
+    done = kept.care.purge(**wish)
+    assert (looked.commits, erased) == (done.commits, set(done.sessions) | ({"fork"} & erased))
+    assert left == {info.name for info in kept.sessions()}
+    assert [name not in erased for name in "abc"] == [bool(found(kept, f"zebra-{name}")) for name in "abc"]
     assert [] == kept.fsck()
 
 
@@ -299,6 +361,27 @@ def test_a_fork_keeps_what_it_stands_on(kept: SessionStore, referee: Referee) ->
     gone = kept.care.delete_session("talk").commits
     assert [commit.hash for commit in log if commit.seq > middle.seq] == [each.hash for each in gone]
     assert ([], middle.seq + 1) == (kept.fsck(), len(kept.commits("fork")))
+
+
+def test_conversations_of_a_key_are_forgotten(kept: SessionStore, tmp_path: Path) -> None:
+    """Those that a gateway named after it, and of a family with others only those."""
+    for name in ("key-1/a", "key-1/b", "key-11/c"):
+        kept.session(name).commit(f"said by {name}")
+    base = kept.sessions()[0]
+    mixed = next(info for info in kept.sessions() if info.name == "key-1/b")
+    at = kept.commits("key-1/b")[-1]
+    kept.log.create_session("fork", "key-11/fork", 9, Origin(mixed.id, at=Head(at.hash, at.seq)))
+    listed = kept.care.purge_key("key-1", dry_run=True)
+    assert {"key-1/a", "key-1/b"} == set(listed.sessions)
+    assert base.name in {info.name for info in kept.sessions()}
+    done = kept.care.purge_key("key-1")
+
+    assert {"key-1/a", "key-1/b"} == set(done.sessions)
+    assert {"key-11/c", "key-11/fork"} == {info.name for info in kept.sessions()}
+    assert ([], False) == (kept.fsck(), on_disk(tmp_path, "said by key-1/a"))
+    for nobody in ("key-1", "", "key"):
+        with pytest.raises(NotFoundError, match="no session of the key"):
+            kept.care.purge_key(nobody)
 
 
 def test_a_tenant_is_forgotten(kept: SessionStore, referee: Referee) -> None:
@@ -446,3 +529,36 @@ def test_the_usage_log_keeps_numbers_alone(tmp_path: Path, referee: Referee, way
 
     assert {**json.loads(before[0]), "prompt": None, "answer": None} == json.loads(first)
     assert (len(before[0]), before[1:]) == (len(first), others)
+
+
+def test_a_purge_of_many_sessions_overwrites_files_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many sessions lose something, and also where one of them stops it: no word is left in any file."""
+    with thinkback.open(tmp_path / "log.db") as store:
+        for number in range(4):
+            store.session(f"talk-{number}", model="m").commit(f"secretword{number} of the sea")
+        assert 4 == found(store, "sea")
+        swept: list[int] = []
+        sweep = LogCare.sweep
+
+        def counted(care: LogCare) -> None:
+            swept.append(1)
+            sweep(care)
+
+        monkeypatch.setattr(LogCare, "sweep", counted)
+        assert 4 == len(store.care.purge(before="2100-01-01").sessions)
+        assert [1] == swept
+        assert not on_disk(tmp_path, "secretword")
+        assert 0 == found(store, "sea")
+
+        for number in range(4):
+            store.session(f"more-{number}", model="m").commit(f"otherword{number} of the sea")
+        assert 4 == found(store, "sea")
+        holder = store.session("more-3", model="m").conversation.holder
+        holder.take("main")
+        with pytest.raises(BusyError):
+            store.care.purge(before="2100-01-01")
+        assert [1, 1] == swept
+        assert not any(on_disk(tmp_path, f"otherword{number}") for number in range(3))
+        assert on_disk(tmp_path, "otherword3")
+        holder.release()
+        assert [] == list(store.fsck())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -12,9 +12,9 @@ from thinkback.errors import StoreError
 from thinkback.log.progress import Progress
 from thinkback.log.protocol import Removed
 from thinkback.log.seal import head_of
-from thinkback.model.commits import Head, decode_payload
+from thinkback.model.commits import Commit, Head, decode_payload
 from thinkback.stores.database import Cut
-from thinkback.stores.errors import check_tombstones, no_commit
+from thinkback.stores.errors import check_restored, check_tombstones, no_commit
 from thinkback.stores.reachability import Reach, Run
 
 _Number = tuple[int, int]
@@ -26,11 +26,19 @@ class MemoryCare:
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
 
-    def erase(self, session: str, payloads: Mapping[str, bytes]) -> int:
+    def sweep(self) -> None:
+        """Nothing: there are no files."""
+
+    def erase(self, session: str, payloads: Mapping[str, bytes], *, sweeps: bool = True) -> int:
         """Put tombstones in place of payloads, wherever in the session's family the commits stand."""
         check_tombstones(payloads)
+        self._replace(session, payloads)
+        return len(payloads)
+
+    def _replace(self, session: str, payloads: Mapping[str, bytes]) -> None:
         with self._log.lock:
             found = self._log.session(session)
+            self._log.epoch += 1
             places = [place for place in self._log.places(found.family) if place.commit.hash in payloads]
             missing = payloads.keys() - {place.commit.hash for place in places}
             if missing:
@@ -42,7 +50,11 @@ class MemoryCare:
                 place.segment.commits[place.position] = msgspec.structs.replace(
                     place.commit, value=decode_payload(payload), payload=payload
                 )
-        return len(payloads)
+
+    def restore(self, session: str, commits: Sequence[Commit]) -> None:
+        """Put back what an export had left out of payloads."""
+        check_restored(commits)
+        self._replace(session, {commit.hash: commit.payload for commit in commits})
 
     def ends(self, session: str) -> list[Head]:
         """The last commit of each segment of the session."""
@@ -50,10 +62,11 @@ class MemoryCare:
             found = self._log.session(session)
             return [head_of(segment.commits) for segment in self._log.segments if segment.session is found]
 
-    def delete_session(self, session: str) -> int:
+    def delete_session(self, session: str, *, sweeps: bool = True) -> int:
         """Forget the session with its branches; returns how many commits went with it."""
         with self._log.lock:
             found = self._log.session(session)
+            self._log.epoch += 1
             del self._log.sessions[session], self._log.names[found.name]
             self._log.gone[session] = found
             self._log.unsee(lambda place: place.segment.session is found)

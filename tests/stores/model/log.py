@@ -115,6 +115,7 @@ class MemoryLog:
         self.segments: list[Segment] = []
         self.sightings: dict[tuple[bytes, bytes], list[tuple[Place, str]]] = {}
         self.arrived = 0
+        self.epoch = 0
         self._closed = False
 
     def session(self, id: str) -> Session:

@@ -43,7 +43,7 @@ class MemorySearch:
             if searching.is_hopeless(query, wanted):
                 return []
             hits: list[Hit] = []
-            for entry, said in reversed(self._entries):
+            for entry, said in sorted(self._page(query.before), key=lambda each: _moment(each[0]), reverse=True):
                 place = places[entry.arrival]
                 if len(hits) >= query.limit:
                     break
@@ -56,9 +56,20 @@ class MemorySearch:
                     hits.append(searching.hit(owner, entry, wanted))
             return hits
 
+    def _page(self, before: int | None) -> list[tuple[IndexEntry, str]]:
+        """The entries that were said before the last hit of the page before."""
+        if before is None:
+            return self._entries
+        last = [(entry.time, before) for entry, _ in self._entries if entry.arrival <= before][-1:]
+        return [each for each in self._entries if [_moment(each[0])] < last]
+
     def find_bare(self, query: Query) -> list[BareHit]:
         """The same without what is not counted."""
         return [BareHit(hit.session, hit.model, hit.time) for hit in self.find(query)]
+
+    def find_owners(self, text: str, *, prefix: bool = False) -> set[str]:
+        """The sessions of all hits."""
+        return {hit.session for hit in self.find(Query(text, prefix=prefix, limit=1_000_000))}
 
     def rebuild(self) -> None:
         """Forget what was taken in."""
@@ -109,3 +120,7 @@ def _reached(session: Session) -> dict[int, int]:
             reached[id(place.segment)] = place.position
             place = place.segment.parent
     return reached
+
+
+def _moment(entry: IndexEntry) -> tuple[int, int]:
+    return entry.time, entry.arrival

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 
 from tests.stores.model.care import MemoryCare
@@ -78,18 +78,23 @@ class MemoryStore:
             session = self._log.names.get(name) or self._log.sessions.get(name)
             return session.info() if session else None
 
-    def list_sessions(self) -> list[SessionInfo]:
-        """All sessions, last updated first."""
+    def count_sessions(self) -> int:
+        """How many sessions there are."""
+        return len(self.list_sessions())
+
+    def list_sessions(self, most: int | None = None) -> list[SessionInfo]:
+        """All sessions, last updated first, or the first so many of them."""
         with self._log.lock:
             self._log.refuse_closed()
             newest = reversed(self._log.sessions.values())
-            return sorted((session.info() for session in newest), key=lambda info: -info.updated)
+            return sorted((session.info() for session in newest), key=lambda info: -info.updated)[:most]
 
-    def summaries(self) -> dict[str, Summary]:
+    def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
         """What a list shows of each session."""
         with self._log.lock:
             self._log.refuse_closed()
-            return {id: Summary(self._tally(session), session.about) for id, session in self._log.sessions.items()}
+            sessions = {id: one for id, one in self._log.sessions.items() if ids is None or id in ids}
+            return {id: Summary(self._tally(session), session.about) for id, session in sessions.items()}
 
     def _tally(self, session: Session) -> Tally:
         found = Tally()
@@ -173,6 +178,12 @@ class MemoryStore:
         with self._log.lock:
             self._log.refuse_closed()
             return sum(len(segment.commits) for segment in self._log.segments)
+
+    def epoch(self) -> int:
+        """A number that each erasure and deletion counts up."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            return self._log.epoch
 
     def close(self) -> None:
         """Forget everything; later calls raise ``StoreError``."""

@@ -217,6 +217,7 @@ STREAMS: list[tuple[str, list[Any], list[Block], list[Any]]] = [
             Unknown(
                 '{"type":"compaction","content":"ab","encrypted_content":"E1","signature":"s0","tool_changes":[1]}',
                 (Carrier("signature", "s0"), Carrier("encrypted", "E1")),
+                text="ab",
             )
         ],
         [{**COMPACTION, "content": "ab", "encrypted_content": "E1", "tool_changes": [1]}],

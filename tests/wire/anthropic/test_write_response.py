@@ -297,3 +297,9 @@ def test_the_vendors_client_raises_what_is_written_as_an_error() -> None:
         pytest.raises(anthropic.RateLimitError, match="slow down"),
     ):
         refused.messages.create(**ASKED)
+
+
+def test_a_thread_that_is_not_known_is_named_where_the_vendors_package_looks_for_it() -> None:
+    """In the details of the error, beside its type and message."""
+    body = json.loads(write_error(Problem(400, "no such thread", code="thread_not_found")))
+    assert {"error_code": "thread_not_found"} == body["error"]["details"]

@@ -12,6 +12,7 @@ from tests.wire.gemini.feeding import ORIGIN, body, chunk, feed, read, sse, stre
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure, Outcome, Usage
+from thinkback.wire.gemini.chunks import read_usage
 from thinkback.wire.gemini.parameters import options
 from thinkback.wire.gemini.read import Reader, raw_response
 from thinkback.wire.google import read_failure
@@ -248,9 +249,15 @@ def test_nothing_is_read_after_an_event_that_cannot_be_read() -> None:
 
 
 def test_counts_that_cannot_be_read_are_none() -> None:
-    """A number beyond all bounds in the last counts that came: the text before the stream broke off is kept."""
+    """A number that JSON does not have in the last counts that came: the text before the stream broke off is kept."""
     broken = b'data: {"candidates": [{"content": {"parts": [{"text": "b"}]}}], "usageMetadata": {"x": 1e999}}\n\n'
     result = read(sse(chunk({"text": "a"}, usageMetadata=COUNTS)) + broken)
 
     assert (Text("ab"),) == result.blocks
-    assert result.usage is None
+    assert Usage(counted=("reasoning_beside_output",), wire='{"x":null}') == result.usage
+
+
+@pytest.mark.parametrize("source", [b"", b"{", b"[]", b"{}"])
+def test_counts_that_are_no_object_are_none(source: bytes) -> None:
+    """Nobody reported them."""
+    assert read_usage(source) is None

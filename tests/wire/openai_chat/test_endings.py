@@ -209,8 +209,7 @@ MALFORMED = [
     ("no JSON", b"<html>"),
     ("no object", b"[1]"),
     ("bad UTF-8", b'{"x":"\xff"}'),
-    ("no number", b'{"x":NaN}'),
-    ("too large a number", b'{"x":"\\ud800","y":1e999}'),
+    ("no word", b'{"x":nan}'),
     ("too deep", b'{"x":' + b"[" * 200 + b"]" * 200 + b"}"),
     ("far too deep", b"[" * 100_000),
 ]

@@ -24,6 +24,9 @@ COUNTING_BETA = "thinking-token-count-2026-05-13"
 INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
 SHAPING_BETA = "structured-outputs-2025-11-13"
 UPDATES_BETA = "thinking-display-updates-2026-08-18"
+THREADS_BETA = "message-threads-2026-08-12"
+COMPACTING_BETA = "compact-2026-09-04"
+FALLBACK_BETA = "server-side-fallback-2026-07-01"
 # An effort on a message; the second name is the one that Claude Code 2.1.330 sends.
 TURN_BETAS = frozenset({"mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01"})
 

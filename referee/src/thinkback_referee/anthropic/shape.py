@@ -10,7 +10,16 @@ from types import MappingProxyType
 
 from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, names
 from ..verdict import Verdict
-from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, TURN_BETAS, UPDATES_BETA
+from .profiles import (
+    BINDING_BETA,
+    CLEARING_BETA,
+    COMPACTING_BETA,
+    FALLBACK_BETA,
+    SHAPING_BETA,
+    THREADS_BETA,
+    TURN_BETAS,
+    UPDATES_BETA,
+)
 from .refusals import extra, refuse, required, wrong
 from .request import THINKING, Block, Caller, Request, blocks_of
 
@@ -47,7 +56,17 @@ REPEATED_NAME = "tools: Tool names must be unique."
 OWN = (NO_MESSAGES, BAD_TYPE, EMPTY_SYSTEM, REPEATED_NAME, "thinking.{kind}.display: Input should be {names}")
 _BODY = names(
     "model messages max_tokens system tools tool_choice thinking output_config temperature top_p top_k stop_sequences "
-    "stream metadata service_tier container mcp_servers context_management cache_control inference_geo speed"
+    "stream metadata service_tier container mcp_servers context_management cache_control inference_geo speed "
+    "billing_policy compaction diagnostics fallbacks thread user_profile_id"
+)
+# Fields that are known with a beta alone (types of anthropic 2.12).
+_OF_BETA: Mapping[str, str] = MappingProxyType(
+    {
+        "context_management": CLEARING_BETA,
+        "thread": THREADS_BETA,
+        "compaction": COMPACTING_BETA,
+        "fallbacks": FALLBACK_BETA,
+    }
 )
 _SHOWN = names("type display block_binding")
 _CONFIG_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -214,7 +233,15 @@ def _member_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
     if not isinstance(body.get("stream", False), bool):
         yield wrong("stream", "a valid boolean")
     yield from _config_faults(caller, as_object(body.get("thinking")), body.get("thinking") is not None)
-    if body.get("context_management") is not None and CLEARING_BETA not in caller.betas:
+    for name, beta in _OF_BETA.items():
+        if body.get(name) is not None and beta not in caller.betas:
+            yield extra(name)
+    thread = as_object(body.get("thread"))
+    if thread and thread.get("type") not in ("create", "continue"):
+        yield wrong("thread.type", "'create' or 'continue'")
+    if thread.get("type") == "continue" and not as_text(thread.get("previous_message_id")):
+        yield required("thread.previous_message_id")
+    if body.get("compaction") is not None and body.get("context_management") is not None:
         yield extra("context_management")
     yield from _system_faults(body.get("system"))
     yield from _offer_faults(as_list(body.get("tools")))

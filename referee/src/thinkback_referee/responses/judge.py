@@ -52,7 +52,8 @@ TWO_CONVERSATIONS = "Mutually exclusive parameters: 'previous_response_id' and '
 STATELESS = "previous_response_id is not supported"
 OWN = (TWO_CONVERSATIONS, STATELESS)
 _KNOWN = names(
-    "background client_metadata context_management conversation frequency_penalty include input instructions "
+    "access_programs background background_options client_metadata context_management conversation "
+    "frequency_penalty include input instructions "
     "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls presence_penalty "
     "previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning "
     "safety_identifier service_tier stop store stream stream_options temperature text tool_choice tools top_logprobs "

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.stores.samples import ORIGIN, response_step, user_step
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Message, Response, Step, Usage, block_draft
-from thinkback.servers.gateway.access.estimating import estimate, use_of
+from thinkback.servers.gateway.access.estimating import estimate, estimate_input, use_of
 from thinkback.stores.gateway_state.records import Use
 
 
@@ -46,13 +46,28 @@ def test_what_was_said_goes_before_what_is_guessed(
     used = use_of((input, output, reasoning), guessed)
     assert 1 == used.requests
     if output is not None or guessed is None:
-        assert (input or 0, output or 0, reasoning or 0) == used[1:]
+        known = guessed.input if input is None and guessed is not None else input
+        assert (known or 0, output or 0, reasoning or 0) == used[1:]
     else:
         assert guessed == used
 
 
 def test_a_number_below_zero_gives_no_budget_back() -> None:
     """It says nothing."""
-    assert Use(1, 25, 12, 2) == use_of((-7, -1, -1), Use(1, 25, 12, 2))
-    assert Use(1, 0, 5, 0) == use_of((-7, 5, -1), None)
     assert Use(1, 25, 10, 0) == estimate(step(Text("x" * 40), usage=Usage(-77, -500, -300)), 100)
+
+
+def test_a_number_above_all_bounds_is_estimated() -> None:
+    """What could not be stored with the spending of all keys is no use either."""
+    said = Usage(2**62 + 13, 2**63, 10**30)
+    assert Use(1, 25, 10, 0) == estimate(step(Text("x" * 40), usage=said), 100)
+
+
+def test_input_of_a_request_is_estimated_by_its_text() -> None:
+    """A file in it counts as an image does; what has spaces is no file."""
+    text = b"word " * 4_000
+    image = b'{"data": "' + b"A" * 2_000_000 + b'"}'
+
+    assert 4_000 < estimate_input(text) < 8_000
+    assert 1_500 <= estimate_input(image) < 1_600
+    assert estimate_input(text + image) - estimate_input(text) < 1_600

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from thinkback.errors import ThinkbackError
-from thinkback.servers.gateway.access.keys import digest_of
+from thinkback.servers.gateway.access.keys import digest_of, grant_of
 from thinkback.servers.gateway.commands.gateway import gateway_command
 from thinkback.servers.gateway.commands.keys import keys_group
 from thinkback.stores.gateway_state import open_gateway_state
@@ -126,7 +126,7 @@ def test_the_list_has_keys_that_are_valid(keys: Keys) -> None:
     assert [("b", "valid")] == names("--tenant", "two")
     assert [("a", "valid"), ("b", "valid"), ("c", "revoked")] == names("--all")
     first, second = keys.out("list").splitlines()
-    assert first.endswith("valid, 2127-01-31T00:00Z")
+    assert first.count("valid, 2127-01-31T00:00Z")
     assert "two" in second
 
 
@@ -207,3 +207,91 @@ def test_a_reference_to_what_is_no_address_makes_no_directory(tmp_path: Path, mo
     assert "env:PLACE is not a database address" in str(wrong.exception)
     assert "hidden" not in str(wrong.exception)
     assert [] == list(tmp_path.iterdir())
+
+
+def test_key_is_changed_where_it_is_said(keys: Keys) -> None:
+    """What is not named stays, what is cleared is as if it was never said; the secret stays too."""
+    keys.out("create", "ci", "--tokens", "100", "--per", "day", "--at-once", "4", "--set", "reasoning.effort=high")
+    (before,) = keys.rows()
+    facts = json.loads(keys.out("update", "ci", "--tokens", "900", "--team", "red", "--expires", "30d", "--json"))
+    assert {"period": "day", "tokens": 900} == facts["budget"]
+    assert ({"at_once": 4}, {"reasoning.effort": "high"}) == (facts["limits"], facts["settings"])
+    assert ("red", True) == (facts["team"], "expires" in facts)
+    cleared = [part for name in ("tokens", "at-once", "set", "expires", "team") for part in ("--clear", name)]
+    again = json.loads(keys.out("update", "ci", "--reasoning-tokens", "7", "--view", *cleared, "--json"))
+    (after,) = keys.rows()
+
+    assert {"period": "day", "reasoning": 7} == again["budget"]
+    assert not any(again.get(name) for name in ("limits", "settings", "expires", "team"))
+    assert again["view"]
+    assert (before.id, before.digest) == (after.id, after.digest)
+    assert ["key.created", "key.updated", "key.updated"] == [act["act"] for act in keys.acts()]
+    assert isinstance(keys.run("update", "ci", "--per", "month").exception, click.UsageError)
+
+
+@pytest.mark.parametrize("overlap", ["", "7d"])
+def test_key_that_is_rotated_is_the_same_to_conversations(keys: Keys, overlap: str) -> None:
+    """The new secret has the grant of the first key, however often; the old one opens for the overlap alone."""
+    keys.out("create", "laptop", "--tokens", "100")
+    secret = ""
+    for _ in range(2):
+        newest = keys.rows()[-1]
+        secret = keys.out("rotate", newest.id, *(("--overlap", overlap) if overlap else ())).strip()
+    first, second, third = keys.rows()
+
+    assert digest_of(secret) == third.digest
+    assert grant_of(first).key == grant_of(second).key == grant_of(third).key == first.id
+    assert {grant_of(row).budget for row in (first, second, third)} == {grant_of(first).budget}
+    assert [bool(overlap)] * 2 == [row.revoked is None and row.expires is not None for row in (first, second)]
+    assert (None, None) == (third.revoked, third.expires)
+    assert ["key.created", "key.rotated", "key.rotated"] == [act["act"] for act in keys.acts()]
+
+
+def test_list_and_usage_show_what_keys_may_do_and_did(keys: Keys) -> None:
+    """Limits, last use and sums by key, team and tenant; a key that replaced another has its usage."""
+    for name, team, tenant in (("a", "red", "one"), ("b", "red", "two"), ("c", "blue", "two")):
+        keys.out("create", name, "--team", team, "--tenant", tenant, "--tokens", "100", "--per", "month")
+    office = open_gateway_state(keys.store)
+    for number, row in enumerate(keys.rows(), 1):
+        use = Use(1, 10 * number, 5, 2)
+        office.spending.add([Spent(row.id, period, use) for period in ("2026-11-21", "2026-11", "total")])
+    office.close()
+    keys.out("rotate", "a")
+
+    listed = {row["name"]: row for row in json.loads(keys.out("list", "--json"))}
+    assert ("2026-11-21", 10) == (listed["a"]["last_use"], listed["a"]["used"]["input"])
+    assert "100 tokens/month" in keys.out("list")
+    assert "last 2026-11-21" in keys.out("list")
+    by = {
+        what: {
+            row[what]: row["input"]
+            for row in json.loads(keys.out("usage", "--by", what, "--period", "2026-11", "--json"))
+        }
+        for what in ("team", "tenant")
+    }
+    assert {"team": {"red": 30, "blue": 30}, "tenant": {"one": 10, "two": 50}} == by
+    assert "1 requests" in keys.out("usage", "--period", "total")
+    assert "nothing was used in 2020-01" in keys.run("usage", "--period", "2020-01").stderr
+
+
+def test_audit_names_who_is_behind_sudo(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root is nobody."""
+    monkeypatch.setenv("SUDO_USER", "ada")
+    monkeypatch.setenv("LOGNAME", "root")
+    keys.out("create", "laptop")
+
+    assert "ada as root" == keys.acts()[0]["by"]
+
+
+def test_key_that_was_rotated_is_revoked_by_its_name_with_all_its_secrets(keys: Keys) -> None:
+    """By an id only that secret; the name stands for the newest."""
+    keys.out("create", "laptop")
+    for _ in range(3):
+        keys.out("rotate", "laptop", "--overlap", "7d")
+    ids = [row.id for row in keys.rows()]
+    assert ids[-1] == json.loads(keys.out("show", "laptop", "--json"))["id"]
+    keys.out("revoke", ids[1])
+    assert [False, True, False, False] == [row.revoked is not None for row in keys.rows()]
+    keys.out("revoke", "laptop")
+
+    assert all(row.revoked is not None for row in keys.rows())

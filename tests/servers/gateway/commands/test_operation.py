@@ -7,6 +7,7 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ def test_a_check_fails_where_the_gateway_would_not_start(inside: Inside, store: 
         store.write_text("a file")
     else:
         (store / "other.db").unlink(missing_ok=True)
-        with sqlite3.connect(store / "other.db") as db:
+        with closing(sqlite3.connect(store / "other.db")) as db, db:
             db.execute("CREATE TABLE t (x)")
             mark = APPLICATION_ID if wrong == "newer" else 5
             db.execute(f"PRAGMA application_id = {mark}")

@@ -91,8 +91,8 @@ def _anthropic_tool() -> dict[str, Any]:
     return {"name": function["name"], "input_schema": function["parameters"]}
 
 
-def test_what_cannot_be_told_apart_is_not_found(referee: Referee) -> None:
-    """Two conversations of one key that look the same: whose reasoning it was is not guessed."""
+def test_of_conversations_that_look_the_same_the_newest_goes_on(referee: Referee) -> None:
+    """Of one key and end user; another's is nobody's. The record says that there were several."""
     made = engine(Fresh(), referee)
     first = [forgetful_chat(asked(made), DEEPSEEK, ASKED[:1], tools=None) for _ in "ab"]
     said = first[0][-1].json["choices"][0]["message"]["content"]
@@ -105,8 +105,10 @@ def test_what_cannot_be_told_apart_is_not_found(referee: Referee) -> None:
     other = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "user": "somebody else"})
     records = [c.value for c in commits(made, same.headers["thinkback-session"]) if isinstance(c.value, Request)]
 
-    assert ("none; missing=1", "unknown; brought=1") == tuple(k.headers["thinkback-reattach"] for k in (same, other))
-    assert "1: ambiguous" == records[-1].target["not_found"]
+    assert ("complete", "unknown; brought=1") == tuple(k.headers["thinkback-reattach"] for k in (same, other))
+    assert first[-1][-1].headers["thinkback-session"] == same.headers["thinkback-session"]
+    chosen = "2 conversations have these words; the newest with equal system and tools was chosen"
+    assert chosen == records[-1].target["chosen"]
 
 
 def test_an_edited_history_is_a_branch(referee: Referee) -> None:

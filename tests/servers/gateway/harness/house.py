@@ -209,6 +209,13 @@ class House:
                     got.append(piece)
             return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, b"".join(got))
 
+    def get(self, path: str) -> Reply:
+        """A page."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+
     def talk(self, questions: Sequence[str], said: Sequence[str] = (), **headers: str) -> Reply:
         """A request that goes on behind what was ``said`` to the questions before the last."""
         return self.ask(chat(questions, said), **headers)

@@ -33,6 +33,11 @@ PATHS = [
     ("/v1beta/models/gemini-3-pro:generateContent", "gemini"),
     ("/v1/models/gemini-3-pro:generateContent", "gemini"),
     ("/models/gemini-3-pro:generateContent", "gemini"),
+    ("/v1beta/openai/chat/completions", "openai-chat"),
+    ("/v1beta/openai/v1/chat/completions", "openai-chat"),
+    ("/openai/v1/chat/completions", "openai-chat"),
+    ("/openai/v1/responses?api-version=preview", "openai-responses"),
+    ("/openai/responses?api-version=2025-04-01-preview", "openai-responses"),
 ]
 
 
@@ -48,6 +53,25 @@ def test_every_client_finds_its_path(house: Running, path: str, front: str) -> N
 def test_tokens_are_counted_by_a_path_of_their_own(house: Running) -> None:
     """``count_tokens`` is the same request without an answer."""
     assert house.ask("/v1/messages/count_tokens", {}).json["counts_only"]
+    reply = house.ask("/v1beta/models/m:countTokens", {}).json
+    assert ("gemini", "m", False, True) == tuple(reply[key] for key in ("front", "model", "streams", "counts_only"))
+
+
+@pytest.mark.parametrize("model", ["fast", "deepseek/deepseek-v4-pro"])
+def test_azures_deployment_is_the_model(house: Running, model: str) -> None:
+    """Whatever the body says; errors are told as OpenAI tells them."""
+    path = f"/openai/deployments/{model}/chat/completions?api-version=2024-10-21"
+    reply = house.ask(path, {"model": "other"}, key=None, headers={"api-key": KEY})
+    assert (200, "openai-chat", model) == (reply.status, reply.json["front"], reply.json["model"])
+    assert "message" in house.ask("/v1beta/openai/models", key=None).json["error"]
+
+
+def test_an_api_that_is_not_served_says_what_to_send(house: Running) -> None:
+    """Instead of an address alone; in the dialect of its clients."""
+    for path in ("/v1beta/interactions", "/v1beta/interactions/v1_abc"):
+        error = house.ask(path, {}).json["error"]
+        assert (404, "NOT_FOUND") == (error["code"], error["status"])
+        assert "generateContent" in error["message"]
 
 
 @pytest.mark.parametrize("model", ["gemini-3-pro", "openrouter/deepseek/v4:free", "a%2Fb%20c"])

@@ -72,6 +72,8 @@ def test_what_is_served_is_described() -> None:
         *routes.PAGES,
         *(f"/v1{rest}" for each in addresses for rest in each.paths),
         *(f"/v1beta/models/{{model}}:{call}" for each in addresses for call in each.calls),
+        *(f"/v1beta/models/{{model}}:{each.counting}" for each in addresses if each.counting),
+        "/openai/deployments/{model}/chat/completions",
         *(f"{version}/models{rest}" for version in ("/v1", "/v1beta") for rest in ("", "/{model}")),
     }
 

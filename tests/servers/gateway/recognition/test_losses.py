@@ -113,11 +113,15 @@ def test_a_loss_is_told_to_a_client_that_names_the_response_before_it(house: Run
 
 
 def test_one_of_several_answers_stays_missing(house: Running) -> None:
-    """Two conversations that are the same so far: that one was meant is known, and which is not."""
-    one, other = (Talk(house, "openai-chat").ask("Am I one of two?") for _ in "ab")
+    """Two conversations that were the same, of which a client keeps the end: that one was meant is known, and which is
+    not. Of their beginning one is as good as the other.
+    """
+    one, other = (Talk(house, "openai-chat").ask("Am I one of two?").ask("Which?").ask("Sure?") for _ in "ab")
     assert one.said == other.said
+    assert "complete" == one.ask("And now?").told[-1]
 
-    assert ["none; missing=1", "partial; missing=1"] == one.ask("Which?").ask("Sure?").told[1:]
+    other.said = other.said[2:]
+    assert ["none; missing=1; brought=1", "partial; missing=1; brought=1"] == other.ask("Still?").ask("Now?").told[-2:]
 
 
 def test_an_answer_with_the_id_of_a_call_is_a_models(house: Running) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.servers.gateway.harness.offices import Clock
 from tests.servers.gateway.harness.steps import SECRET, Recorder, entries
-from thinkback.errors import HeadMovedError, StoreError, ThinkbackError
+from thinkback.errors import HeadMovedError, StoreError
 from thinkback.log.protocol import AppendRequest, Store
 from thinkback.servers.gateway.secrets.sealing import Sealer
-from thinkback.servers.gateway.storing.failover import REST, Storing
+from thinkback.servers.gateway.storing.failover import EVERY, REST, Storing
 from thinkback.servers.gateway.storing.spool import Drained, Spool
 from thinkback.stores import open_store
 
@@ -141,13 +140,14 @@ def test_what_an_earlier_process_left_is_stored_at_the_start(tmp_path: Path, sto
             left.put("tenant", entry)
         left.close()
         storing = Storing(Recorder(store), Spool(tmp_path, Sealer(SECRET)))
-        told: asyncio.Queue[Drained | ThinkbackError] = asyncio.Queue()
-        keeping = asyncio.ensure_future(storing.keep(told.put_nowait))
-        assert Drained(3, 0, 0) == await told.get()
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
+        told = list[Drained]()
+        assert EVERY == await storing.keep(told.append)
+        assert EVERY == await storing.keep(told.append)
+        assert [Drained(3, 0, 0)] == told
+        storing.close()
         assert hashes(kept) == commits(store)
-        await Storing(Recorder(store)).keep(told.put_nowait)
+        without = Storing(Recorder(store))
+        assert EVERY == await without.keep(told.append)
+        without.close()
 
     asyncio.run(run())

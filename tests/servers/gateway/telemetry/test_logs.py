@@ -205,9 +205,23 @@ def test_what_is_wrong_with_an_upstream_is_for_the_operator(
 
 
 @pytest.mark.parametrize("format", ["json", "text"])
-def test_half_a_character_is_written_as_a_question_mark(format: str) -> None:
+def test_half_a_character_is_written_as_its_number(format: str) -> None:
     """A client may name its model with one; nothing that is said stops the log."""
     lines = Lines(msgspec.convert({"format": format}, Logs))
     lines.log.line("info", "request", {"model": "a\ud800"})
 
-    assert b"a?" in lines.written[0]
+    assert b"a\\\\ud800" in lines.written[0]
+
+
+@pytest.mark.parametrize("form", ["json", "text", "short"])
+@given(name=st.text(st.characters(codec=None, categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Lu", "Co")), max_size=20))
+def test_nothing_that_steers_a_terminal_reaches_a_line(form: str, name: str) -> None:
+    """Controls, also of eight bits, letters that turn a line round, separators of lines, halves of characters."""
+    lines = Lines(Logs(format=form))  # type: ignore[arg-type]
+    fields: dict[str, Value] = {"id": "r", "status": 200, "seconds": 0.1, "method": "POST", "page": "respond"}
+    lines.log.line("info", "request", {**fields, "model": f"\x9b\u202e\u2028{name}"})
+    (line,) = lines.written
+    text = line.decode()
+
+    assert text.removesuffix("\n").isprintable()
+    assert "202e" in text

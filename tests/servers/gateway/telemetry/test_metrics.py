@@ -20,17 +20,17 @@ def metrics(worker: str = "") -> Metrics:
 
 
 def test_a_request_is_counted_by_dialect_upstream_and_status() -> None:
-    """Models and keys, which clients choose, are no labels."""
+    """Models, which clients choose, are no labels; what became of reasoning is counted by key as well."""
     made = metrics()
     report = Report(model="m", upstream="deepseek/v4", reattach="partial; missing=2", reasoning_tokens=7)
     notes = Notes(report, degraded="store")
     notes.phases["body"] = 0.25
-    made.request("anthropic", 200, 0.3, notes, ended="client")
+    made.request("anthropic", 200, 0.3, notes, ended="client", key="k1")
     rows = made.page().splitlines()
 
     assert 'thinkback_requests_total{front="anthropic",upstream="deepseek",status="200"} 1' in rows
     assert 'thinkback_tokens_total{upstream="deepseek",kind="reasoning"} 7' in rows
-    assert 'thinkback_reattach_total{result="partial"} 1' in rows
+    assert 'thinkback_reattach_total{result="partial",key="k1",upstream="deepseek"} 1' in rows
     assert 'thinkback_degraded_total{part="store"} 1' in rows
     assert 'thinkback_ended_early_total{by="client"} 1' in rows
     assert 'thinkback_phase_seconds_total{phase="body"} 0.25' in rows

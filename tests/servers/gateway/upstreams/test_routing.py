@@ -256,7 +256,7 @@ def test_model_whose_places_all_fail_is_refused_with_a_time() -> None:
     clock.now += 10.0
     with pytest.raises(NetworkError, match="ask again in 20 s") as caught:
         routes.choose("openai/m", OPEN)
-    assert {"phase": "network", "retry_after": 20.0} == caught.value.details
+    assert {"phase": "network", "retry_after": 20.0, "upstream": "openai/m"} == caught.value.details
     assert "openai" == routes.choose("openai/another", OPEN).current.upstream
     choice.succeeded()
     assert "openai" == routes.choose("openai/m", OPEN).current.upstream
