@@ -250,10 +250,14 @@ class LogFile:
         Of a log in memory it is a copy of all there is.
         """
         if self.in_memory:
-            copy = connect_memory(self._at)
             with self.read() as db:
                 assert isinstance(db, sqlite3.Connection)
-                db.backup(copy)
+                copy = connect_memory(self._at)
+                try:
+                    db.backup(copy)
+                except BaseException:
+                    copy.close()
+                    raise
             return copy
         self.refuse_closed()
         in_place = self._read_only and self._copy is None
