@@ -83,6 +83,15 @@ def database(postgres: Server) -> str:
     return postgres.make_database(f"database {secrets.token_hex(4)}")
 
 
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def new_log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
+    """Gives the address of a new, empty log on each database; for examples of a property as well."""
+    if request.param == "sqlite":
+        return lambda: str(tmp_path_factory.mktemp("log") / "log.db")
+    server: Server = request.getfixturevalue("postgres")
+    return lambda: server.make_database(f"log {secrets.token_hex(4)}")
+
+
 @pytest.fixture
 def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
     """Tells the count that a recorded exchange was really tested."""

@@ -23,9 +23,10 @@ def upstreams(world: World) -> dict[str, dict[str, object]]:
 
 @contextmanager
 def gateway(world: World, place: Path, **changes: Mapping[str, Any]) -> Iterator[Running]:
-    """It listens while the block runs; its log of ``default`` is ``place/default.db``."""
+    """It listens while the block runs; its log of ``default`` is ``place/default.db``, or at ``url`` of ``store``."""
     given: dict[str, Mapping[str, Any]] = {"upstreams": upstreams(world), **changes}
     given["server"] = {"no_auth": True, **changes.get("server", {})}
-    given["store"] = {"path": str(place), **changes.get("store", {})}
+    store = changes.get("store", {})
+    given["store"] = store if "url" in store else {"path": str(place), **store}
     with running(OPENS, **given) as house:
         yield house

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinkback
-from tests.world.clients import CHAT_TOOL, RESULT, openai_client
+from tests.world.clients import CHAT_TOOL, KEY, RESULT, openai_client
 from tests.world.gateway import gateway
 from tests.world.mind import Json
 from tests.world.server import PLACES, World
@@ -26,9 +26,10 @@ SEGMENTS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_siz
 
 @pytest.fixture(autouse=True, scope="module")
 def key() -> Iterator[None]:
-    """The gateway's key for the stand-ins."""
+    """The gateway's key for the stand-ins, and its secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORLD_KEY", "sk-of-the-world")
+        patch.setenv("WORLD_SECRET", "5" * 64)
         yield
 
 
@@ -82,15 +83,42 @@ def go_on_at_will(
                 recorded[talk.user].append(talk.chain)
 
 
+def tool(city: str) -> str:
+    """The weather in a city."""
+    return RESULT
+
+
+@settings(max_examples=6)
+@given(segments=SEGMENTS, questions=st.lists(st.integers(1, 3), min_size=4, max_size=4))
+def test_twins_by_the_library(new_log: Callable[[], str], segments: list[list[int]], questions: list[int]) -> None:
+    """Sessions with equal words, over programs that open the log again: each carries its own reasoning, all of it."""
+    log, place = new_log(), PLACES["kimi"]
+    own: dict[int, list[int]] = {}
+    with World() as world:
+        for segment in segments:
+            with thinkback.open(log, rules={}, settings={}, durability="normal") as store:
+                for number in segment:
+                    name = f"talk-{number}"
+                    session = store.session(
+                        name, endpoint="kimi", model=place.model, base_url=world.url("kimi"), api_key=KEY
+                    )
+                    before = len(world.exchanges)
+                    session.chat(QUESTIONS[min(len(own.setdefault(number, [])), questions[number] - 1)], tools=[tool])
+                    for exchange in world.exchanges[before:]:
+                        assert own[number] == exchange.carried
+                        own[number].append(exchange.serial)
+
+
 @settings(max_examples=6)
 @given(segments=SEGMENTS, named=st.lists(st.booleans(), min_size=4, max_size=4))
-def test_twins_by_the_transport(segments: list[list[int]], named: list[bool]) -> None:
+def test_twins_by_the_transport(new_log: Callable[[], str], segments: list[list[int]], named: list[bool]) -> None:
     """With names and without, over new clients on the same log."""
-    with World() as world, tempfile.TemporaryDirectory() as place:
+    log = new_log()
+    with World() as world:
 
         @contextmanager
         def door() -> Iterator[openai.OpenAI]:
-            with thinkback.http_client(Path(place) / "log.db", endpoint="kimi", durability="normal") as http:
+            with thinkback.http_client(log, endpoint="kimi", durability="normal") as http:
                 yield openai_client(world.url("kimi"), http)
 
         talks = [Talk(f"talk-{number}" if is_named else "", "") for number, is_named in enumerate(named)]
@@ -103,13 +131,18 @@ def test_twins_by_the_transport(segments: list[list[int]], named: list[bool]) ->
     users=st.lists(st.sampled_from(["", "ada", "bob"]), min_size=4, max_size=4),
     provider=st.sampled_from(["kimi", "deepseek", "gemini", "ollama"]),
 )
-def test_twins_by_the_gateway(segments: list[list[int]], users: list[str], provider: str) -> None:
+def test_twins_by_the_gateway(
+    new_log: Callable[[], str], segments: list[list[int]], users: list[str], provider: str
+) -> None:
     """Of several end users, over restarts; calls have ids that repeat, or none."""
+    log = new_log()
+    store = {"url": log} if "://" in log else {"path": str(Path(log).parent)}
     with World() as world, tempfile.TemporaryDirectory() as place:
 
         @contextmanager
         def door() -> Iterator[openai.OpenAI]:
-            with gateway(world, Path(place), store={"durability": "normal"}) as house:
+            kept = {"durability": "normal", **store}
+            with gateway(world, Path(place), store=kept, secrets={"current": "env:WORLD_SECRET"}) as house:
                 yield openai_client(f"http://127.0.0.1:{house.port}/v1")
 
         talks = [Talk("", user) for user in users]

@@ -6,9 +6,8 @@ import asyncio
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
@@ -56,10 +55,10 @@ TWINS = st.builds(
 @settings(deadline=None, max_examples=25)
 @given(st.lists(TWINS, min_size=2, max_size=4), st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=14))
 def test_each_request_carries_the_reasoning_of_one_whole_conversation(
-    tmp_path_factory: pytest.TempPathFactory, twins: list[Twin], order: list[tuple[int, bool]]
+    new_log: Callable[[], str], twins: list[Twin], order: list[tuple[int, bool]]
 ) -> None:
     """Interleaved at will, with clients begun again in between: the one that is nearest, and none is lost."""
-    log, provider = tmp_path_factory.mktemp("twins") / "chats.db", Kimi()
+    log, provider = new_log(), Kimi()
     known: list[Recorded] = []
     steps = [0] * len(twins)
     with ExitStack() as stack:
@@ -88,25 +87,27 @@ def turn(client: httpx2.Client) -> None:
         client.post(KIMI, content=body(steps), headers=HEADERS).read()
 
 
-def test_a_program_that_runs_again_loses_nothing(tmp_path: Path) -> None:
+def test_a_program_that_runs_again_loses_nothing(new_log: Callable[[], str]) -> None:
     """Each run is a conversation of its own with one turn; ``why`` says how many have its words."""
+    log = new_log()
     provider = Kimi()
     for run in range(3):
-        with thinkback.http_client(tmp_path / "chats.db", transport=provider) as client:
+        with thinkback.http_client(log, transport=provider) as client:
             turn(client)
             assert ("complete", [f"thought {2 * run}"]) == (thinkback.why().reattached, provider.sent[-1])
             said = (
                 f"{run + 1} conversations have these words; the newest with equal system and tools, of the same client"
             )
             assert bool(run) == (said in str(thinkback.why()))
-    with thinkback.open(tmp_path / "chats.db") as store:
+    with thinkback.open(log) as store:
         kinds = [[commit.kind for commit in store.commits(info.id)] for info in store.sessions()]
     assert [(1, 2)] * 3 == [(each.count("user"), each.count("response")) for each in kinds]
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_five_at_once_each_get_one_whole_conversation(tmp_path: Path, named: bool) -> None:
+def test_five_at_once_each_get_one_whole_conversation(new_log: Callable[[], str], named: bool) -> None:
     """Of one client; where each has a name, each its own."""
+    log = new_log()
     provider = Kimi()
 
     async def one(client: httpx2.AsyncClient, at: int) -> tuple[list[str | None], str]:
@@ -118,7 +119,7 @@ def test_five_at_once_each_get_one_whole_conversation(tmp_path: Path, named: boo
             return [own], thinkback.why().reattached
 
     async def all_of_them() -> list[tuple[list[str | None], str]]:
-        async with thinkback.async_http_client(tmp_path / "chats.db", transport=provider) as client:
+        async with thinkback.async_http_client(log, transport=provider) as client:
             return await asyncio.gather(*(one(client, at) for at in range(5)))
 
     found = asyncio.run(all_of_them())
@@ -131,11 +132,12 @@ def test_five_at_once_each_get_one_whole_conversation(tmp_path: Path, named: boo
         assert ["complete"] * 5 == [said for _, said in found]
 
 
-def test_a_hundred_conversations_with_a_name_each_get_their_own(tmp_path: Path) -> None:
+def test_a_hundred_conversations_with_a_name_each_get_their_own(new_log: Callable[[], str]) -> None:
     """Whoever was the last."""
+    log = new_log()
     provider = Kimi()
     names = [f"sample {at}" for at in range(100)]
-    with thinkback.http_client(tmp_path / "chats.db", transport=provider) as client:
+    with thinkback.http_client(log, transport=provider) as client:
         for steps in (0, 1):
             for name in names:
                 with thinkback.conversation(name):
@@ -157,17 +159,19 @@ with thinkback.http_client(sys.argv[1], transport=provider) as client:
 """
 
 
-def test_two_processes_at_once_each_get_their_own(tmp_path: Path) -> None:
+def test_two_processes_at_once_each_get_their_own(new_log: Callable[[], str]) -> None:
     """The client that has a conversation tells it from those of another."""
-    command = [sys.executable, "-c", PROCESS, str(tmp_path / "chats.db")]
+    log = new_log()
+    command = [sys.executable, "-c", PROCESS, log]
     running = [subprocess.Popen([*command, first], stdout=subprocess.PIPE, text=True) for first in ("0", "1000")]
     sent = [process.communicate()[0].split("\n")[:-1] for process in running]
     assert [0, 0] == [process.returncode for process in running]
     assert [[f"thought {first + 2 * at}" for at in range(5)] for first in (0, 1000)] == sent
 
 
-def test_a_call_without_an_id_gets_its_real_signature_in_each_run(tmp_path: Path) -> None:
+def test_a_call_without_an_id_gets_its_real_signature_in_each_run(new_log: Callable[[], str]) -> None:
     """Gemini's calls have none; a stand-in is for what the log has not."""
+    log = new_log()
     signatures = (f"real{at}=" for at in itertools.count())
 
     def answers() -> Iterator[bytes]:
@@ -187,17 +191,18 @@ def test_a_call_without_an_id_gets_its_real_signature_in_each_run(tmp_path: Path
     call = {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]}
     result = {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"result": "20"}}}]}
     for _ in range(3):
-        with thinkback.http_client(tmp_path / "chats.db", transport=provider) as client:
+        with thinkback.http_client(log, transport=provider) as client:
             for contents in ([asked], [asked, call, result]):
                 client.post(GEMINI, json={"contents": contents}, headers={"x-goog-api-key": "none"}).read()
     sent = [each["contents"][1]["parts"][0].get("thoughtSignature") for each in provider.bodies[1::2]]
     assert ["real0=", "real1=", "real2="] == sent
 
 
-def test_a_named_conversation_is_found_where_its_first_message_was_changed(tmp_path: Path) -> None:
+def test_a_named_conversation_is_found_where_its_first_message_was_changed(new_log: Callable[[], str]) -> None:
     """Some programs date it; a call that every conversation has is then known by the name as well."""
+    log = new_log()
     provider = Kimi()
-    with thinkback.http_client(tmp_path / "chats.db", transport=provider) as client:
+    with thinkback.http_client(log, transport=provider) as client:
         for steps, day in ((0, "Monday"), (1, "Tuesday")):
             for name in ("a", "b", "c"):
                 dated = body(steps).replace(b"How warm is it?", f"{day}: how warm is it?".encode())

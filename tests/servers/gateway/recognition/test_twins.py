@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -20,10 +20,10 @@ MODEL = "deepseek-v4-pro"
 OTHER = msgspec.structs.replace(GRANT, key="another")
 
 
-def made(host: Counting, place: Path) -> Engine:
+def made(host: Counting, place: str) -> Engine:
     """A gateway before ``host``, with its log at ``place``."""
     transport = Plays(lambda asked: (200, "application/json", [host.answer(asked)]))
-    return engine(transport, {"deepseek": "http://deepseek.test"}, log=open_store(str(place)))
+    return engine(transport, {"deepseek": "http://deepseek.test"}, log=open_store(place))
 
 
 class Twin(NamedTuple):
@@ -34,6 +34,8 @@ class Twin(NamedTuple):
     grant: Grant
 
 
+ORDER = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 1)), max_size=14)
+"""Which twin goes on, whether its gateway begins anew before, and which of two that share the log it asks."""
 TWINS = st.builds(
     Twin, st.sampled_from(["", "a", "b"]), st.sampled_from(["", "Be brief."]), st.sampled_from([GRANT, OTHER])
 )
@@ -46,34 +48,36 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.lists(TWINS, min_size=2, max_size=4), st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=14))
+@given(st.lists(TWINS, min_size=2, max_size=4), ORDER)
 def test_each_request_carries_the_reasoning_of_one_whole_conversation_of_its_key(
-    tmp_path_factory: pytest.TempPathFactory, twins: list[Twin], order: list[tuple[int, bool]]
+    new_log: Callable[[], str], twins: list[Twin], order: list[tuple[int, bool, int]]
 ) -> None:
-    """Interleaved at will, over restarts: the one that is nearest, never another key's."""
-    host, log = Counting(), tmp_path_factory.mktemp("twins") / "log.db"
-    house, known = made(host, log), {GRANT.key: list[Recorded](), OTHER.key: list[Recorded]()}
+    """Interleaved at will, by two gateways on one log, over restarts: the one that is nearest, never another key's."""
+    host, log = Counting(), new_log()
+    houses = [made(host, log), made(host, log)]
+    known = {GRANT.key: list[Recorded](), OTHER.key: list[Recorded]()}
     steps = [0] * len(twins)
-    for number, (which, begins_anew) in enumerate(order):
+    for number, (which, begins_anew, house) in enumerate(order):
         at = which % len(twins)
         name, system, grant = twins[at]
         if begins_anew:
-            house.logs.close()
-            house = made(host, log)
+            houses[house].logs.close()
+            houses[house] = made(host, log)
         headers = {"thinkback-conversation": name} if name else {}
-        reply = ask(house, "openai-chat", body(steps[at], system, MODEL), grant=grant, headers=headers)
+        reply = ask(houses[house], "openai-chat", body(steps[at], system, MODEL), grant=grant, headers=headers)
         before = expected(known[grant.key], steps[at], (name, system, None)) if steps[at] else ()
         assert list(before) == host.sent[-1]
         assert ("complete" if before else "not-needed") == reply.headers["thinkback-reattach"]
         steps[at] += 1
         known[grant.key].append(Recorded(steps[at], (name, system, None), (*before, f"thought {number}")))
-    house.logs.close()
+    for each in houses:
+        each.logs.close()
 
 
-def test_a_hundred_conversations_with_a_name_each_get_their_own(tmp_path: Path) -> None:
+def test_a_hundred_conversations_with_a_name_each_get_their_own(new_log: Callable[[], str]) -> None:
     """Whoever was the last."""
     host = Counting()
-    house = made(host, tmp_path / "log.db")
+    house = made(host, new_log())
     for steps in (0, 1):
         for at in range(100):
             ask(house, "openai-chat", body(steps, model=MODEL), headers={"thinkback-conversation": f"sample {at}"})
