@@ -11,7 +11,8 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
@@ -37,10 +38,6 @@ SELECT coalesce(max(arrival), 0) FROM (
 """
 _COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
 _NEW = f"{COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
-_OWNER = f"""
-SELECT {OWNER} FROM commits AS c JOIN segments AS g ON g.segment = c.segment
-JOIN sessions AS s ON s.session = g.session WHERE c.arrival = ?
-"""
 _OWNERS = f"""
 SELECT g.segment, {OWNER} FROM segments AS g JOIN sessions AS s ON s.session = g.session
 WHERE g.segment IN (SELECT value FROM json_each(?))
@@ -57,9 +54,7 @@ _LABELS = """
 SELECT label FROM search_labels
 WHERE (? = '[]' OR kind IN (SELECT value FROM json_each(?))) AND instr(models, ?) AND instr(tools, ?)
 """
-_ZONES = (
-    "SELECT zone, last FROM search_times WHERE last >= ? AND first < ? AND first <= ? ORDER BY last DESC, zone DESC"
-)
+_ZONES = "SELECT zone, last FROM search_times WHERE last >= ? AND first < ? AND first <= ? ORDER BY zone DESC"
 _TIME = "SELECT time FROM commits WHERE arrival = (SELECT max(arrival) FROM search_entries WHERE arrival <= ?)"
 # How far the branches of a session reach into each segment.
 _REACHED = """
@@ -80,6 +75,10 @@ UNION ALL
 SELECT g.segment FROM sessions AS s JOIN segments AS g ON g.session = s.session
 WHERE s.name IS NULL AND {OWNER} IN asked
 """
+
+
+_Row: TypeAlias = tuple[int, int, int, int, int]
+"""Negative time, negative arrival, segment, label, position."""
 
 
 class _Portion(NamedTuple):
@@ -112,11 +111,19 @@ class _Stretch(NamedTuple):
     is_ordered: bool = True
 
 
+class _Zones(NamedTuple):
+    """The stretches of the whole log as they were in a ``state`` of the index."""
+
+    state: tuple[int, int, int]
+    stretches: list[_Stretch]
+
+
 class SqliteSearch:
     """The index of one log."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
+        self._zones = _Zones((-1, -1, -1), [])
 
     def fill(self, limit: int = 5000) -> int:
         """Take in ``limit`` commits and what belongs to the last of them; writers wait only while words are added."""
@@ -127,13 +134,15 @@ class SqliteSearch:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
         wanted = searching.asked(query)
         with self._mending(), self._file.read() as db:
-            return [_hit(db, match.arrival, wanted) for match in _found(db, query, wanted)]
+            found = self._found(db, query, wanted)
+            owners = _owners(db, found)
+            return [_hit(db, match, owners, wanted) for match in found]
 
     def find_bare(self, query: Query) -> list[BareHit]:
         """The session, model and time of what ``find`` gives. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            found = _found(db, query, searching.asked(query))
-            owners = dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
+            found = self._found(db, query, searching.asked(query))
+            owners = _owners(db, found)
             labels = db.execute(_MODELS, (json.dumps([*{match.label for match in found}]),))
             models = {label: searching.first(canonical.decode(names, tuple[str, ...])) for label, names in labels}
             return [BareHit(owners[match.segment], models[match.label], match.time) for match in found]
@@ -153,6 +162,25 @@ class SqliteSearch:
         """Empty the index."""
         with self._file.write_index() as db:
             empty(db)
+
+    def _found(self, db: Connection, query: Query, wanted: Phrases) -> list[_Match]:
+        """Find what ``query`` describes, newest first."""
+        reached: dict[int, int] | None = None
+        if query.session:
+            reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
+        state = db.execute(STATE).fetchone()
+        if searching.is_hopeless(query, wanted) or state[0] != searching.FORM:
+            return []
+        page = _page(db, query)
+        if query.since is None and query.until is None and page is None:
+            # A log of many commits has thousands of zones: they are read again only after the index changed.
+            if self._zones.state != state:
+                self._zones = _Zones(state, _stretches(db, query, page))
+            stretches = self._zones.stretches
+        else:
+            stretches = _stretches(db, query, page)
+        with closing(_matches(db, query, wanted, reached, page, stretches)) as matches:
+            return list(islice(matches, max(0, query.limit)))
 
     def _fill(self, limit: int) -> int:
         while True:
@@ -208,19 +236,15 @@ def _piece(db: Connection, since: int, limit: int) -> _Portion:
     return _Portion(placed, segments, until, count)
 
 
-def _found(db: Connection, query: Query, wanted: Phrases) -> list[_Match]:
-    """What ``query`` describes, newest first."""
-    reached: dict[int, int] | None = None
-    if query.session:
-        reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
-    if searching.is_hopeless(query, wanted) or db.execute(STATE).fetchone()[0] != searching.FORM:
-        return []
-    with closing(_matches(db, query, wanted, reached)) as matches:
-        return list(islice(matches, max(0, query.limit)))
-
-
-def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[_Match]:
-    """The same as far as somebody asks for it."""
+def _matches(
+    db: Connection,
+    query: Query,
+    wanted: Phrases,
+    reached: dict[int, int] | None,
+    page: tuple[int, int] | None,
+    stretches: Iterable[_Stretch],
+) -> Generator[_Match]:
+    """Yield what ``query`` describes as far as somebody asks for it, newest first."""
     kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM search_labels")]
     labels = _labels(db, query)
     is_few = labels is None or len(labels) <= MOST_LABELS
@@ -235,7 +259,7 @@ def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, i
             conditions.append((f"c.segment IN ({_OWNED})", owners))
         else:
             segments = owned if reached is None else owned & {*reached}
-    match, page = match_expression(query, wanted, kinds, segments, labels if is_few else None), _page(db, query)
+    match = match_expression(query, wanted, kinds, segments, labels if is_few else None)
     if match is None:
         return
     if not is_few:
@@ -248,31 +272,35 @@ def _matches(db: Connection, query: Query, wanted: Phrases, reached: dict[int, i
     if page is not None:
         conditions.append((f"(c.time, {key}) < (?, ?)", page))
     values = [part for _, value in conditions for part in (value if isinstance(value, tuple) else (value,))]
-    start = f"""
-    SELECT {key}, c.segment, e.label, c.time, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
+    # A row is its own place in the heap: the latest first, of equal times the one that was stored last.
+    sql = f"""
+    SELECT -c.time, -{key}, c.segment, e.label, c.position
+    FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
     WHERE {" AND ".join(text for text, _ in conditions)} {"AND" if conditions else ""} {key} BETWEEN ? AND ?
     ORDER BY {key} DESC
     """
-    waiting: list[tuple[int, int, _Match]] = []
-    for stretch in _stretches(db, query, page):
+    waiting: list[_Row] = []
+    for stretch in stretches:
         while waiting and -waiting[0][0] > stretch.latest:
-            yield heappop(waiting)[2]
-        zone = stretch.high
-        for row in db.execute(start, (*values, stretch.low * ZONE, stretch.high * ZONE + ZONE - 1)):
-            found = _Match(*row[:4])
-            if found.arrival // ZONE != zone:
-                zone = found.arrival // ZONE
+            yield _match(heappop(waiting))
+        end = -(stretch.high + 1) * ZONE
+        for row in db.execute(sql, (*values, stretch.low * ZONE, stretch.high * ZONE + ZONE - 1)):
+            if row[1] > end:
+                zone = -row[1] // ZONE
                 latest = stretch.lasts.get(zone)
                 if latest is None:  # read before
                     continue
+                end = -zone * ZONE
                 while waiting and -waiting[0][0] > (latest if stretch.is_ordered else stretch.latest):
-                    yield heappop(waiting)[2]
-            elif zone not in stretch.lasts:
-                continue
-            if reached is None or row[4] <= reached[found.segment]:
-                heappush(waiting, (-found.time, -found.arrival, found))
+                    yield _match(heappop(waiting))
+            if reached is None or row[4] <= reached[row[2]]:
+                heappush(waiting, row)
     while waiting:
-        yield heappop(waiting)[2]
+        yield _match(heappop(waiting))
+
+
+def _match(row: _Row) -> _Match:
+    return _Match(-row[1], row[2], row[3], -row[0])
 
 
 def _stretches(db: Connection, query: Query, page: tuple[int, int] | None) -> list[_Stretch]:
@@ -282,17 +310,14 @@ def _stretches(db: Connection, query: Query, page: tuple[int, int] | None) -> li
     since = _EARLIEST if query.since is None else query.since
     until = _LATEST if query.until is None else query.until
     zones = db.execute(_ZONES, (since, until, _LATEST if page is None else page[0])).fetchall()
+    zones.sort(key=itemgetter(1), reverse=True)
+    starts = [at for at in range(len(zones)) if at == 0 or zones[at][0] != zones[at - 1][0] - 1]
     found: list[_Stretch] = []
-    for at, (zone, last) in enumerate(zones):
-        if found and found[-1].low == zone + 1:
-            found[-1] = found[-1]._replace(low=zone)
-            found[-1].lasts[zone] = last
-        elif len(found) < MOST_STRETCHES:
-            found.append(_Stretch(zone, zone, last, {zone: last}))
-        else:
-            rest = dict(zones[at:])
-            found.append(_Stretch(min(rest), max(rest), last, rest, is_ordered=False))
-            break
+    for start, end in zip(starts[:MOST_STRETCHES], [*starts[1:], len(zones)], strict=False):
+        found.append(_Stretch(zones[end - 1][0], zones[start][0], zones[start][1], dict(zones[start:end])))
+    if len(starts) > MOST_STRETCHES:
+        rest = dict(zones[starts[MOST_STRETCHES] :])
+        found.append(_Stretch(min(rest), max(rest), zones[starts[MOST_STRETCHES]][1], rest, is_ordered=False))
     return found
 
 
@@ -325,7 +350,12 @@ def _page(db: Connection, query: Query) -> tuple[int, int] | None:
     return (_EARLIEST if found is None else found[0]), query.before
 
 
-def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:
-    found = entry_of(db, arrival)
+def _owners(db: Connection, found: Iterable[_Match]) -> dict[int, str]:
+    """The sessions by their segments."""
+    return dict(db.execute(_OWNERS, (json.dumps([*{match.segment for match in found}]),)).fetchall())
+
+
+def _hit(db: Connection, match: _Match, owners: dict[int, str], wanted: Phrases) -> Hit:
+    found = entry_of(db, match.arrival)
     assert found is not None
-    return searching.hit(db.execute(_OWNER, (arrival,)).fetchone()[0], found[0], wanted)
+    return searching.hit(owners[match.segment], found[0], wanted)
