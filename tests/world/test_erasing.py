@@ -124,7 +124,8 @@ def fill(db: Path, sessions: int) -> None:
         for number in range(sessions):
             time = START + number * DAY
             info = asked(store, f"session-{number}", f"Question {number}: which file?", time=time)
-            answered(store, f"session-{number}", ThinkingBlock(f"I look at {number}."), Text("notes.txt"))
+            thought = ThinkingBlock(f"I look at {number}.")
+            answered(store, f"session-{number}", thought, Text("notes.txt"), time=time)
             store.log.describe(info.id, About("claude-code", f"project-{number % 7}"))
         store.search("notes")
 
