@@ -57,7 +57,7 @@ def test_a_step_opens_its_session_and_is_found(store: Store) -> None:
     assert list(one.commits) == store.read("s", branch="work")
     info = store.find_session("name of s")
     assert info is not None
-    assert ("s", 7, MAIN, 0) == (info.id, info.created, info.branch, info.commits)
+    assert ("s", 7, "work", len(one.commits)) == (info.id, info.created, info.branch, info.commits)
     assert one.about == store.summaries()["s"].about
     head = head_of(one.commits)
     assert [Seen(digest("1"), "s", "work", head, "response of 1")] == store.recognition.lookup(SCOPE, [digest("1")])
@@ -90,6 +90,22 @@ def test_a_step_may_fork(store: Store, via: str) -> None:
     (seen,) = store.recognition.lookup(SCOPE, [digest("3")])
     assert ("fork", head_of(fork.commits)) == (seen.branch, seen.head)
     assert MAIN == store.recognition.lookup(SCOPE, [digest("1")])[0].branch
+    assert [] == problems(store)
+
+
+def test_a_conversation_that_begins_again_is_what_its_name_denotes(store: Store) -> None:
+    """Its branch becomes the current one; a fork of what is there does not, nor does going on elsewhere."""
+    first = entry("1")
+    second = entry("2", branch="again", via=MAIN)
+    fork = entry("3", expected=head_of(first.commits), branch="fork", via=MAIN)
+    current = []
+    for step in (first, second, fork, entry("4", expected=head_of(first.commits))):
+        store.recognition.record(step)
+        info = store.find_session("name of s")
+        assert info is not None
+        current.append(info.branch)
+    assert [MAIN, "again", "again", "again"] == current
+    assert list(second.commits) == store.read("s", branch=current[-1])
     assert [] == problems(store)
 
 

@@ -150,8 +150,9 @@ def write_settings(rows: Rows, session: str, text: str) -> None:
 def open_for(rows: Rows, entry: AppendRequest) -> Key | None:
     """The session of a step with its branch, made where they are not there; ``None`` if the step is.
 
-    The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and ``StoreError`` for names
-    that are taken.
+    A branch for the first step of a conversation becomes the session's current one: a name denotes its newest
+    conversation. The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and
+    ``StoreError`` for names that are taken.
     """
     try:
         of, created, _ = held(rows, entry.session)
@@ -165,6 +166,8 @@ def open_for(rows: Rows, entry: AppendRequest) -> Key | None:
         return None
     if rows.tip(of, entry.branch) is None:
         add_branch(rows, of, entry.branch, _standing(rows, of, entry.expected, entry.via), created)
+        if entry.expected == EMPTY:  # a program began again under a name that it gave before
+            rows.switch(of, entry.branch)
     return of
 
 

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinkback
 from tests.adapters.transport.provider import HEADERS, Body, Provider
 from tests.twins import Counting, Recorded, body, expected
+from thinkback.cli.app import group
 
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro-preview:generateContent"
 KIMI = "https://api.moonshot.ai/v1/chat/completions"
@@ -102,6 +104,31 @@ def test_a_program_that_runs_again_loses_nothing(new_log: Callable[[], str]) -> 
     with thinkback.open(log) as store:
         kinds = [[commit.kind for commit in store.commits(info.id)] for info in store.sessions()]
     assert [(1, 2)] * 3 == [(each.count("user"), each.count("response")) for each in kinds]
+
+
+def test_a_name_denotes_the_newest_of_its_conversations(new_log: Callable[[], str]) -> None:
+    """Each run under one name adds a turn to the session; ``log``, ``why`` and the library show the last one."""
+    log = new_log()
+    provider = Kimi()
+    for _ in range(3):
+        with thinkback.http_client(log, transport=provider) as client, thinkback.conversation("weather"):
+            turn(client)
+    with thinkback.open(log) as store:
+        session = store.session("weather")
+        shown = [
+            commit.value.thought for commit in session.log(kinds=["reasoning"]) if hasattr(commit.value, "thought")
+        ]
+        sent = [made.block for made in session.why()]
+    assert ["thought 4", "thought 5"] == shown
+    runner = CliRunner()
+    told = runner.invoke(group, ["log", "weather", "--db", log])
+    assert ("thought 4" in told.stdout, "thought 0" in told.stdout) == (True, False)
+    assert "2 other branches are not shown: `thinkback log --branch main-" in told.stderr.replace("\n", " ")
+    why = runner.invoke(group, ["why", "weather", "--db", log])
+    assert (1, True) == (len(sent), sent[0][:8] in why.stdout)
+    earlier = runner.invoke(group, ["why", "weather", "--branch", "main", "--db", log])
+    assert "last request of branch main: kimi" in earlier.stdout
+    assert sent[0][:8] not in earlier.stdout
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -34,6 +34,8 @@ class MemoryRecognition:
             if lease is not None and not is_due(lease.deadline, time.time_ns() // 1000):
                 raise leased(session.id, entry.branch)
             session.branches |= branches
+            if branches and entry.expected == EMPTY:
+                session.branch = entry.branch
             self._log.append(session, entry.step, entry.commits, entry.expected, entry.branch)
             self._log.sessions.setdefault(session.id, session)
             self._log.names.setdefault(session.name, session)

@@ -27,7 +27,7 @@ from thinkback.errors import NotFoundError
 from thinkback.session.places import title_of
 
 if TYPE_CHECKING:
-    from thinkback.log.protocol import SessionInfo, Summary
+    from thinkback.log.protocol import BranchInfo, SessionInfo, Summary
     from thinkback.model.commits import Commit
     from thinkback.session.store import SessionStore
 
@@ -166,17 +166,21 @@ def log_command(
 ) -> None:
     """Show the messages and reasoning of SESSION (default: the session used last), oldest first.
 
+    The current branch is shown: of a program that ran several times under one name, the newest conversation.
+
     On a terminal long output goes through a pager. The styles table, list and compact print a line for each commit,
     with its hash. The styles chat, table and compact show the current state, with edits, priorities and tags.
     """
     from thinkback.log.names import before_question
     from thinkback.model.curation import matching
+    from thinkback.session.history.branches import unshown_branches
     from thinkback.session.transcripts.wording import first_words
 
     with existing_log(db) as store:
         info = chosen(store, session)
         every = store.log.read(info.id, branch=branch or info.branch)
         place = place_of(info, store.log.summaries([info.id]).get(info.id))
+        others = [] if as_json else unshown_branches(store.log, info.id, every)
     wanted = {c.hash for c in every[before_question(every, count) :]} if count else None
     commits = [c for c in matching(every, kinds, frozenset(tags)) if wanted is None or c.hash in wanted]
     if as_json:
@@ -192,12 +196,24 @@ def log_command(
         page = terminal.Page()
         pprint(commits, style, page, every)
         terminal.show(heading + page.getvalue())
+        note_others("log", info.name, others)
         return
     pen = terminal.pen(sys.stdout)
     column = max([14, *(len(commit.kind) for commit in commits)])
     terminal.show(
         heading + "".join(f"{_log_line(commit, first_words(commit.value), column, pen)}\n" for commit in commits)
     )
+    note_others("log", info.name, others)
+
+
+def note_others(command: str, session: str, others: Sequence[BranchInfo]) -> None:
+    """Name on standard error the branches of ``session`` that ``command`` does not show, newest first."""
+    if not others:
+        return
+    number = "another branch is" if len(others) == 1 else f"{len(others)} other branches are"
+    newest = hints.command(command, session, branch=others[0].name)
+    every = hints.command("branch", session=session)
+    terminal.note(f"{number} not shown: {newest} shows {'it' if len(others) == 1 else 'the newest'}, {every} lists all")
 
 
 @click.command("show", short_help="Show one commit.")

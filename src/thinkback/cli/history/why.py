@@ -11,6 +11,7 @@ import click
 from thinkback.cli import complete, hints, terminal
 from thinkback.cli.decisions import as_json as plan_json
 from thinkback.cli.decisions import decision_lines, opening, target_lines
+from thinkback.cli.history.log import note_others, place_of
 from thinkback.cli.options import (
     DIALECTS,
     chosen,
@@ -37,7 +38,8 @@ _HASH = re.compile(r"[0-9a-fA-F]{4,64}")
 _HELP = f"""\
 Show for each block of earlier reasoning whether it was sent back, by which rule, and why.
 
-NAME is a session (default: the one used last) or the beginning of a commit's hash. For a tool call, an answer or a
+NAME is a session (default: the one used last) or the beginning of a commit's hash. A session shows its current branch,
+which is the newest conversation of a program that ran several times under one name. For a tool call, an answer or a
 result, the reasoning that led to it is shown too. The request is recomputed from its record and checked by its digest.
 The output includes the provider's reports, placeholders, reasoning that the provider keeps itself, and the effect of
 each setting. With --next, endpoint and model default to those of the last request.
@@ -56,15 +58,29 @@ each setting. With --next, endpoint and model default to those of the last reque
     default="",
     help="Same as NAME, for a session.",
 )
+@click.option(
+    "--branch",
+    default="",
+    metavar="BRANCH",
+    shell_complete=complete.branches,
+    help="Explain the last request of this branch instead of the current one.",
+)
 @click.option("--next", "of_next", is_flag=True, help="Explain the next request instead of the last one.")
 @place_options
 @db_option
 @json_option
-def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
+def why_command(
+    name: str | None, session: str, branch: str, of_next: bool, as_json: bool, db: str, **given: Any
+) -> None:
     """Explain and print."""
     if name and session:
         raise click.UsageError("NAME and --session are both given: give one of them")
+    if branch and of_next:
+        raise click.UsageError(f"the next request continues the current branch: `thinkback switch {branch}` changes it")
     name = name or session
+    from thinkback.session.history.branches import unshown_branches
+    from thinkback.session.requests import rebuild
+
     with existing_log(db) as store:
         found = _commit(store, name)
         if found is not None:
@@ -78,21 +94,25 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
         if of_next:
             place = destination_of(store, info, store.commits(info.id), place)
             check_destination(place, store.rulebook)
+        line = store.log.read(info.id, branch=branch or info.branch)
         try:
-            plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
+            if branch:
+                plan = rebuild(line)
+            else:
+                plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
         except NotFoundError as error:
             raise hints.for_shell(error, info.name) from None
-        session = _place(store, info)
+        session, others = _place(store, info), unshown_branches(store.log, info.id, line)
     which = "next" if of_next else "last"
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})
         return
-    print_plan(session, f"{which} request", plan, is_next=of_next)
+    of = f" of branch {terminal.clean(branch)}" if branch else ""
+    print_plan(session, f"{which} request{of}", plan, is_next=of_next)
+    note_others("why", info.name, others)
 
 
 def _place(store: SessionStore, info: SessionInfo) -> str:
-    from thinkback.cli.history.log import place_of
-
     return terminal.clean(place_of(info, store.log.summaries([info.id]).get(info.id)))
 
 

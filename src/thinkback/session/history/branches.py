@@ -19,7 +19,7 @@ from thinkback.log.diff import Compared, Diff, compare, diff
 from thinkback.log.lines import common, holds, turn_start
 from thinkback.log.merge import MergeResult, Strategy, merge
 from thinkback.log.names import PREVIOUS, check_branch
-from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
+from thinkback.log.protocol import BranchInfo, Origin, SessionInfo, Store
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.session.history.children import descend
@@ -320,6 +320,12 @@ class Branches:
         result = _repeated(attempt)
         conversation.reload()
         return result
+
+
+def unshown_branches(log: Store, session: str, shown: Sequence[Commit]) -> list[BranchInfo]:
+    """The branches of a session with commits that the line ``shown`` has not, the newest first."""
+    others = (branch for branch in log.refs.list(session) if not holds(shown, branch.head))
+    return sorted(others, key=lambda branch: (-branch.updated, branch.name))
 
 
 def _repeated(attempt: Callable[[], T]) -> T:
