@@ -25,6 +25,7 @@ FILLED: Mapping[str, Mapping[str, Sequence[str]]] = {
         **{"HASH": ("{hash}",), "BRANCH": ("side",), "AGENT": ("codex",), "erased-imports": ("talk",)},
         **{"FILE": ("made",), "FILE.jsonl": ("made.jsonl",)},
         "--model": ("deepseek-v4-pro",),
+        "--branch": ("side",),
     },
     "branch": {"NAME": ("new",), "X": ("new", "{hash}")},
     "branch NAME": {"NAME": ("new",), "X": ("{hash}",)},

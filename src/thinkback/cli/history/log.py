@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -206,12 +206,14 @@ def log_command(
     note_others("log", info.name, others)
 
 
-def note_others(command: str, session: str, others: Sequence[BranchInfo]) -> None:
-    """Name on standard error the branches of ``session`` that ``command`` does not show, newest first."""
+def note_others(command: Literal["log", "why"], session: str, others: Sequence[BranchInfo]) -> None:
+    """Say on standard error how many ``others`` of the branches of ``session`` are not shown, and how to see them."""
     if not others:
         return
     number = "another branch is" if len(others) == 1 else f"{len(others)} other branches are"
-    newest = hints.command(command, session, branch=others[0].name)
+    newest = hints.command("log", session, branch=others[0].name)
+    if command == "why":
+        newest = hints.command("why", session, branch=others[0].name)
     every = hints.command("branch", session=session)
     terminal.note(f"{number} not shown: {newest} shows {'it' if len(others) == 1 else 'the newest'}, {every} lists all")
 
