@@ -24,7 +24,7 @@ from tests.compile.build import (
 from thinkback.compile.counts import estimate_thinking_tokens
 from thinkback.model.blocks import Media, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Message, Tool, Tools, Usage
-from thinkback.model.rule import ModelInfo, Switch
+from thinkback.model.rule import ModelInfo, Overhead, Switch
 from thinkback.model.target import Settings
 
 LONG = think("r" * 400)
@@ -277,6 +277,34 @@ def test_what_is_not_read_is_not_counted() -> None:
     assert 100 == build(finished, rule(reads_later=False)).counts.effective
     assert 300 == build(finished, rule(keep_switch=Switch({"keep": True}))).counts.effective
     assert 100 == build(finished, rule(keep_switch=Switch({"keep": True}, asked=True))).counts.effective
+
+
+def test_reasoning_that_a_host_does_not_count_in_a_loop_is_not_counted() -> None:
+    """It goes back, and the next input is larger by the call and its result alone."""
+    talk = Talk().user("q" * 40).reply(LONG, call(), usage=Usage(200, 120, 100)).result(text="w" * 40)
+    assert 200 + 120 + 10 == build(talk).counts.effective
+    assert 200 + 20 + 10 == build(talk, rule(reads_open=False)).counts.effective
+
+
+def test_what_a_chat_template_adds_counts_until_the_provider_counts() -> None:
+    """For the request, its messages and its tools; the reported input has it."""
+    to = target(info=ModelInfo("m1", overhead=Overhead(100, 3, 200, 10)))
+    talk = Talk().user("q" * 40)
+    assert 10 + 100 + 3 == talk.plan(to).counts.effective == talk.plan(to).counts.raw
+    offered = Talk().note("tools", Tools((Tool("look", "d" * 400),))).user("q" * 40)
+    assert 10 + 100 + 3 + 101 + 200 + 10 == offered.plan(to).counts.effective
+    assert 112 == offered.plan(to).record().size
+    offered.answer(to, TEXT, usage=Usage(500, 20)).end().user("n" * 40)
+    assert 500 + 20 + 10 == offered.plan(to).counts.effective
+
+
+def test_stored_has_what_the_provider_adds_and_not_what_the_settings_take() -> None:
+    """By the last report, where the record of its request has an estimate."""
+    to = target()
+    talk = Talk().user("q" * 40).answer(to, LONG, TEXT, usage=Usage(5000, 300, 200)).end().user("n" * 80)
+    assert 5000 + 300 + 20 == talk.plan(to).counts.raw == talk.plan(to, settings(keep_last=0)).counts.raw
+    few = Talk().user("q" * 4000).answer(to, TEXT, usage=Usage(800, 20)).end().user("n" * 80)
+    assert 1000 + 20 + 20 == few.plan(to).counts.raw
 
 
 def test_limit_is_the_model_s() -> None:

@@ -15,7 +15,7 @@ from thinkback.rules import load_rulebook, normalise_url, packaged
 from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
 
 BOOK = load_rulebook()
-HOSTS = [name for name in packaged.texts() if name not in ("limits.toml", "models.toml", "telemetry.toml")]
+HOSTS = [name for name in packaged.texts() if name not in packaged.BESIDES]
 KEYS = {
     "reasoning", "reasoning_content", "reasoning_details", "reasoning_items", "reasoning_blocks", "summaries",
     "thinking", "thinking_blocks", "thought_parts", "think_tags", "encrypted", "signatures", "redacted", "tool_calls",

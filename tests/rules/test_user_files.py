@@ -270,6 +270,7 @@ MALFORMED = [
     (MODEL.replace("qwen*", ""), "model[0].model: name the model", {}),
     (f"{MODEL}context = -1\n", "model[0].context: cannot be negative", {}),
     (f"{MODEL}max_output = -1\n", "model[0].max_output: cannot be negative", {}),
+    (f"{MODEL}overhead.tools = -1\n", "model[0].overhead.tools: cannot be negative", {}),
     # names
     (RULE.replace('"vllm"', '"nowhere"'), "rule[0].endpoint: no endpoint has the id 'nowhere'", {}),
     (RULE.replace('"vllm"', '"azure"'), "rule[0].endpoint: no endpoint has the id 'azure'", {}),

@@ -117,14 +117,15 @@ class Tally(msgspec.Struct):
         """A twin that may be changed."""
         return Tally(copy.copy(self.raw), copy.copy(self.sent), self.counted)
 
-    def size(self, counted: Counted | None, beside: float) -> float:
+    def size(self, counted: Counted | None, beside: float, added: int = 0) -> float:
         """The next request's tokens: those of the last request that was ``counted``, and by how much this one is
-        estimated to be larger. ``beside`` are those of what stands beside its messages.
+        estimated to be larger. ``beside`` are those of what stands beside its messages, ``added`` those that a provider
+        is known to add to it, which its own count has.
         """
         estimate, own = self.sent.tokens, self.counted
         if counted is not None and (own is None or own.seq < counted.seq):
             return counted.grown(estimate + beside)
-        return own.grown(estimate) if own is not None else estimate + beside
+        return own.grown(estimate) if own is not None else estimate + beside + added
 
 
 class Calibration:

@@ -365,9 +365,12 @@ class Request:
         if self.state.selection is not None and sums.counted is not None:
             # What stood before that response may have been something else when it was asked for.
             sums = msgspec.structs.replace(sums, counted=None)
-        size = sums.size(self.state.counted, beside)
+        added = self.state.inputs.target.info.overhead.tokens(self._cursor.messages, len(tools))
+        size, counted = sums.size(self.state.counted, beside, added), self.state.counted
+        # By a record alone: a size that is estimated again depends on the settings, and what is stored does not.
+        unseen = max(counted.input - counted.estimate, 0) if counted is not None else added
         return Counts(
-            raw=round(size + sums.raw.tokens - sums.sent.tokens),
+            raw=round(sums.raw.tokens + beside + unseen),
             effective=round(size),
             effective_reasoning=round(sums.sent.thought),
             limit=self.state.inputs.settings.context_limit or self.state.inputs.target.info.context,

@@ -540,7 +540,7 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
     else:
         plain = Bare(unit.header, _without_thoughts(answer.blocks))
     other = size.other if stored is unit else size_of(unit).other
-    counts = key.place.is_open or policy.counts_later
+    counts = policy.rule.reads_open if key.place.is_open else policy.counts_later
     native, told = (log.native, log.told) if counts else (0, 0)
     goes = sent_amount(size, report, other, native, told)
     if counts and log.signed and not native and report is not None:

@@ -200,7 +200,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``form``: how reasoning is written: a message field, ``reasoning_details``, tags in ``content``, or not at all.
     ``open_turn``/``later``: demand for the turn under way and for finished ones. ``reads_later``: what goes back of
-    finished turns is read, and counted as input, without ``keep_switch`` too. ``scope``: which assistant
+    finished turns is read, and counted as input, without ``keep_switch`` too; ``reads_open``: so is that of the turn
+    under way. ``scope``: which assistant
     messages ``must`` is about. ``placeholder`` with ``placeholder_on``: what stands in where there is nothing.
     ``keep_switch`` is emitted when reasoning of finished turns is sent, ``drop_switch`` when it is not; ``keeps_when``
     is a parameter (dotted path = value) by which the user's own request turns retention on. ``thinks_unless`` is the
@@ -249,6 +250,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open_turn: Demand = "never"
     later: Later = "never"
     reads_later: bool = True
+    reads_open: bool = True
     scope: Literal["all", "tool-calls"] = "all"
     placeholder: str = ""
     placeholder_on: Literal["never", "tool-calls", "with-tools", "all"] = "never"
@@ -303,6 +305,22 @@ def stand_ins(rule: Rule) -> tuple[MissingStep, ...]:
     return tuple(step for step in rule.missing if step != "none")
 
 
+class Overhead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens that a model's chat template adds to the texts of a request, as its provider counts them.
+
+    For each ``request``, each ``message``, once where there are ``tools``, and for each ``tool``.
+    """
+
+    request: int = 0
+    message: int = 0
+    tools: int = 0
+    tool: int = 0
+
+    def tokens(self, messages: int, tools: int) -> int:
+        """The tokens added to a request of so many messages and tools."""
+        return self.request + messages * self.message + (self.tools + tools * self.tool if tools else 0)
+
+
 class ModelInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Facts about a model; 0 and empty mean unknown: no limit shown, no clamp."""
 
@@ -313,6 +331,7 @@ class ModelInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     efforts: tuple[str, ...] = ()
     since: str = ""
     source: str = ""
+    overhead: Overhead = Overhead()
 
 
 class Served(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

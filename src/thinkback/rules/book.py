@@ -20,7 +20,7 @@ from types import MappingProxyType
 import msgspec
 
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
+from thinkback.model.rule import Endpoint, ModelInfo, Overhead, Rule, Served
 from thinkback.model.target import Target, model_matches
 from thinkback.rules import packaged
 from thinkback.rules.files import PATTERN, RuleFile, check, check_duplicates, is_date, malformed, read
@@ -202,7 +202,8 @@ class Rulebook:
             if row.endpoint in (endpoint_id, ANY) and row.since <= on and model_matches(model, (row.model,))
         ]
         row = max(found, key=lambda pair: pair[0])[1] if found else ModelInfo(model=model, endpoint=endpoint_id)
-        return row if row.context else _limited(row, endpoint_id, model, on)
+        row = row if row.context else _limited(row, endpoint_id, model, on)
+        return row if row.overhead != Overhead() else msgspec.structs.replace(row, overhead=_overhead_of(model))
 
     def target(
         self,
@@ -289,6 +290,11 @@ def _limited(row: ModelInfo, endpoint: str, model: str, on: str) -> ModelInfo:
         return row
     source = f"{row.source}; the context: {limit.source}" if row.source else limit.source
     return msgspec.structs.replace(row, context=limit.tokens, source=source)
+
+
+def _overhead_of(model: str) -> Overhead:
+    """The tokens that are known to be added to requests for ``model``."""
+    return next((found for patterns, found in packaged.overheads() if model_matches(model, patterns)), Overhead())
 
 
 def _check_day(on: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Rule, Served
+from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Overhead, Rule, Served
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -269,6 +269,9 @@ def _model_faults(row: ModelInfo) -> Iterator[Fault]:
     for key, value in (("context", row.context), ("max_output", row.max_output)):
         if value < 0:
             yield key, "cannot be negative; 0 means unknown"
+    for key in Overhead.__struct_fields__:
+        if getattr(row.overhead, key) < 0:
+            yield f"overhead.{key}", "cannot be negative; 0 means unknown"
     for at, word in enumerate(row.efforts):
         if word not in EFFORTS:
             yield f"efforts[{at}]", f"not an effort word, allowed: {', '.join(EFFORTS)}"

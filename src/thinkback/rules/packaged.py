@@ -13,12 +13,17 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Literal, NamedTuple
 
-from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
+import msgspec
+
+from thinkback.model.rule import Endpoint, ModelInfo, Overhead, Rule, Served
 from thinkback.rules.files import RuleFile, read
 
 _MODELS = "models.toml"
 _TELEMETRY = "telemetry.toml"
 _LIMITS = "limits.toml"
+_OVERHEADS = "overheads.toml"
+BESIDES = frozenset({_MODELS, _TELEMETRY, _LIMITS, _OVERHEADS})
+"""The files that are no host's."""
 _TABLE = re.compile(r"^\[\[(endpoint|rule|served)\]\]\n", re.MULTILINE)
 _NAMED = re.compile(r'^(id|like|endpoint) = "([^"\n]*)"$', re.MULTILINE)
 
@@ -51,7 +56,7 @@ def tables() -> dict[str, list[str]]:
     """The tables of all hosts as text, by kind, in the order of the files."""
     found: dict[str, list[str]] = {"endpoint": [], "rule": [], "served": []}
     for name, text in texts().items():
-        if name not in (_MODELS, _TELEMETRY, _LIMITS):
+        if name not in BESIDES:
             _, *parts = _TABLE.split(text)
             for kind, body in zip(parts[::2], parts[1::2], strict=True):
                 found[kind].append(f"[[{kind}]]\n{body}")
@@ -100,6 +105,13 @@ def limits(endpoint: str) -> Mapping[str, Limit]:
                 for name in names
             }
     return {}
+
+
+@functools.cache
+def overheads() -> tuple[tuple[tuple[str, ...], Overhead], ...]:
+    """The tokens that chat templates add to requests, by patterns of models' names. The first that fits holds."""
+    rows = tomllib.loads(texts()[_OVERHEADS])["overhead"]
+    return tuple((tuple(row["model"]), msgspec.convert(row["tokens"], Overhead)) for row in rows)
 
 
 @functools.cache

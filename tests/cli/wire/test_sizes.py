@@ -12,6 +12,7 @@ import pytest
 
 from tests.exchanges import cases
 from thinkback.cli.wire.recorded import Json, Recorded, drafts_of, is_known, response_of, target_of
+from thinkback.compile.counts import DEFAULT_RATIO, weigh
 from thinkback.errors import ThinkbackError
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head, Response, Step, Usage
@@ -65,10 +66,23 @@ def reported(usage: Usage | None, word: str) -> int | None:
     return token_use(usage, (), word).input
 
 
-def why_left_out(case: Json, exchange: Json) -> str:
+def sent_besides(exchange: Json, plan: Plan) -> int:
+    """Tokens of the thoughts that a recorded client of Gemini sent as text, and that our request leaves out.
+
+    Such parts are for display; the provider counts what the client sent.
+    """
+    ours = bytes(plan).decode()
+    parts = (part for turn in exchange["request"]["body"].get("contents", ()) for part in turn.get("parts", ()))
+    told = (part["text"] for part in parts if part.get("thought") and part.get("text"))
+    return round(sum(weigh(text) for text in told if json.dumps(text, ensure_ascii=False) not in ours) / DEFAULT_RATIO)
+
+
+def why_left_out(case: Json, exchange: Json, usage: Usage | None) -> str:
     """Server-side tools and media; what a request does not say of itself."""
     body = json.dumps(exchange["request"]["body"])
     if "server-tools" in case["tags"] or '"server_tool_use"' in body:
+        return "server-side tools"
+    if usage is not None and '"toolUsePromptTokenCount"' in usage.wire:
         return "server-side tools"
     media = ('"image_url"', '"input_image"', '"inline_data"', '"inlineData"', '"fileData"', '"file_data"', '"image"')
     if any(f"{word}:" in body or f'"type": {word}' in body for word in (*media, '"document"', '"input_file"')):
@@ -81,6 +95,7 @@ def pairs() -> Iterator[Pair]:
     book = load_rulebook({})
     for _, case in CASES:
         earlier: list[Recorded] = []
+        besides = 0
         for at, exchange in enumerate(case["exchanges"]):
             if not is_known(exchange) or not exchange.get("request"):
                 continue
@@ -90,10 +105,15 @@ def pairs() -> Iterator[Pair]:
             if made is not None:
                 plan, goes_on = made
                 request = plan.record()
-                counted = reported(result.usage if result is not None else None, target.rule.reasoning_tokens)
+                usage = result.usage if result is not None else None
+                counted = reported(usage, target.rule.reasoning_tokens)
                 if counted:
                     name = f"{case['case'][:60]}#{at} ({target.rule.id})"
-                    yield Pair(name, goes_on, plan.counts.effective, counted, why_left_out(case, exchange))
+                    more = sent_besides(exchange, plan)
+                    # The last count has what was sent besides until then.
+                    size = plan.counts.effective + more - (besides if goes_on else 0)
+                    besides = more
+                    yield Pair(name, goes_on, size, counted, why_left_out(case, exchange, usage))
             if result is not None:
                 earlier.append(Recorded(result, request))
 
