@@ -26,7 +26,7 @@ from thinkback.model.rule import ModelInfo, Rule
 from thinkback.model.target import Settings, Target
 from thinkback.turn.auto_compaction import is_closed, trial
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.pressure import after_refusal, automatic, describe, level, share
+from thinkback.turn.pressure import after_refusal, automatic, describe, level, share, thoughts_lost
 
 LONG = "word " * 400
 """About 500 tokens."""
@@ -169,6 +169,35 @@ def test_what_is_bound_to_its_prefix_is_left_alone_until_the_turn_ends() -> None
     assert found is not None
     later = [decision for decision in trial(history, plan, found).decisions if decision.what == "signature"]
     assert all(decision.action == "drop" and "prefix" in decision.reason for decision in later)
+    lost = thoughts_lost(history, plan, found)
+    assert lost.startswith("compaction costs 2 thoughts: m1 binds them to what stood before")
+    assert all(decision.block[:8] in lost for decision in later)
+
+
+@pytest.mark.parametrize(("thoughts", "said"), [(1, "costs 1 thought:"), (5, "costs 5 thoughts:")])
+def test_the_thoughts_that_a_checkpoint_costs_are_counted_and_some_are_named(thoughts: int, said: str) -> None:
+    """Three by their hashes, the rest by their number."""
+    talk = long_turns(5)
+    for number in range(thoughts):
+        talk.user(str(number)).answer(bound(), thought(ANTHROPIC, "so", f"SIG{number}"), say("done")).end()
+    history, plan = planned(talk.user("next"), to=bound())
+    first = next(commit.hash for commit in talk.commits if commit.kind == "user")
+    last = next(commit.hash for commit in talk.commits[1:] if commit.kind == "response")
+    lost = thoughts_lost(history, plan, Compaction("manual", "s", first, last))
+    assert said in lost
+    assert ("and 2 more" in lost) == (thoughts == 5)
+
+
+def test_where_nothing_is_bound_no_thought_is_lost() -> None:
+    """Nor by a checkpoint that came to nothing."""
+    history, plan = planned(long_turns(6), 6_000)
+    found = automatic(history, plan)
+    assert found is not None
+    assert "" == thoughts_lost(history, plan, found)
+    history, plan = planned(long_turns(6), to=bound())
+    found = automatic(history, plan)
+    assert found is not None
+    assert "" == thoughts_lost(history, plan, found) == thoughts_lost(history, plan, Compaction("manual"))
 
 
 def test_what_brings_little_is_said_and_not_repeated() -> None:

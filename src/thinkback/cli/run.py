@@ -60,7 +60,9 @@ _TAKEN = {
     "stream": "--no-stream",
 }
 # What of the turn itself is worth a line.
-_TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
+_TOLD = frozenset(
+    {"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting", "dropping_thoughts"}
+)
 # Seconds after which it is said that standard input is waited for.
 _SILENCE = 2.0
 _HELP = f"""\

@@ -46,8 +46,9 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
 
     ``asking``: a person is asked whether the tool may run; ``continuing``: why a turn is continued; ``failing_over``:
     where the request goes instead, and why; ``filling``: the context is filling up; ``compacting``: a checkpoint is
-    made, or why none is; ``budget``: how much of ``reasoning.budget`` is spent. ``call`` is the id
-    of the call of a tool that is asked about, started or finished, ``failed`` whether it did, ``result`` what it gave.
+    made, or why none is; ``dropping_thoughts``: which thoughts it costs; ``budget``: how much of ``reasoning.budget``
+    is spent. ``call`` is the id of the call of a tool that is asked about, started or finished, ``failed`` whether it
+    did, ``result`` what it gave.
     """
 
     state: Literal[
@@ -62,6 +63,7 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
         "branched",
         "filling",
         "compacting",
+        "dropping_thoughts",
         "budget",
     ]
     detail: str = ""

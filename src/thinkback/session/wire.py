@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -85,6 +86,8 @@ class Wire:
         plan = plan_of(conversation, configuration, read, with_key=True)
         found = pressure.automatic(conversation.history, plan)
         if found is not None and not turns.refusal(conversation, found):
+            if lost := pressure.thoughts_lost(conversation.history, plan, found):
+                warnings.warn(lost, stacklevel=4)
             conversation.append([Draft("compaction", found)])
             plan = plan_of(conversation, configuration, read, with_key=True)
         plan.authenticate(plan)

@@ -6,18 +6,18 @@ that request shows; where reasoning is bound to what stands before it, nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from thinkback.compile.policy import binds
 from thinkback.errors import ThinkbackError
-from thinkback.log.compaction import AUTOMATIC, OVERFLOW, USEFUL, Wish, is_cooling
+from thinkback.log.compaction import AUTOMATIC, OVERFLOW, USEFUL, Wish, is_cooling, is_empty
 from thinkback.log.outline import Outline
 from thinkback.log.seal import seal
 from thinkback.log.strategies import made
 from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draft, Step
-from thinkback.model.target import Settings
+from thinkback.model.target import Decision, Settings
 from thinkback.settings import percentages
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.pressure import level, share
@@ -25,6 +25,8 @@ from thinkback.turn.pressure import level, share
 ATTEMPTS = 3
 """Checkpoints that one turn makes of a context that the provider calls too long."""
 _TAILS = (8, 4, 2, 1)
+# How many lost thoughts are named.
+_NAMED = 3
 # What is left of a result where nothing else helps.
 _SHORT = 1_000
 # Between these and a checkpoint nothing was said that the checkpoint did not know of.
@@ -36,6 +38,37 @@ def trial(history: History, plan: Plan, found: Compaction) -> Plan:
     sealed = seal(Step("", (Draft("compaction", found),), 0), history.head)
     tried = History([*history.commits, *sealed])
     return tried.plan(plan.target, plan.wanted, plan.tools, plan.native)
+
+
+def unbound(before: Plan, after: Plan) -> tuple[Decision, ...]:
+    """The carriers that go along in ``before`` and stay away in ``after``, because they are bound to what stood before
+    them.
+    """
+    went = {(found.block, found.what) for found in before.decisions if found.action != "drop"}
+    return tuple(
+        found
+        for found in after.decisions
+        if found.action == "drop" and found.cause == "bound" and (found.block, found.what) in went
+    )
+
+
+def thoughts_lost(history: History, plan: Plan, found: Compaction) -> str:
+    """Say which thoughts stay in the conversation and can no longer go back to the model behind the checkpoint
+    ``found``; empty where there are none.
+    """
+    if is_empty(found) or not binds(plan.target.rule, plan.wanted):
+        return ""
+    return lost_line(unbound(plan, trial(history, plan, found)), plan.target.model)
+
+
+def lost_line(lost: Sequence[Decision], model: str) -> str:
+    """``unbound`` in words."""
+    hashes = list(dict.fromkeys(decision.block[:8] for decision in lost))
+    if not hashes:
+        return ""
+    named = ", ".join(hashes[:_NAMED]) + (f" and {len(hashes) - _NAMED} more" if len(hashes) > _NAMED else "")
+    thoughts = f"{len(hashes)} {'thought' if len(hashes) == 1 else 'thoughts'}"
+    return f"compaction costs {thoughts}: {model} binds them to what stood before, so they no longer go back ({named})"
 
 
 def is_closed(outline: Outline, plan: Plan) -> bool:

@@ -249,8 +249,10 @@ class Turn:
         return [Emit(status) for status in new]
 
     def _compact(self, found: Compaction, now: int) -> list[Command]:
-        """Store a checkpoint and build the request again."""
-        told: list[Command] = [Emit(Status("compacting", pressure.describe(found)))]
+        """Say which thoughts a checkpoint costs, store it and build the request again."""
+        lost = pressure.thoughts_lost(self._history, self._built, found)
+        told: list[Command] = [Emit(Status("dropping_thoughts", lost))] if lost else []
+        told.append(Emit(Status("compacting", pressure.describe(found))))
         return told + self._append(
             [*self._record(), Draft("compaction", found)], now, lambda done: self._build(done.now)
         )

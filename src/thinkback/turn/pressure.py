@@ -45,6 +45,13 @@ def automatic(history: History, plan: Plan) -> Compaction | None:
     return auto_compaction.automatic(history, plan)
 
 
+def thoughts_lost(history: History, plan: Plan, found: Compaction) -> str:
+    """``auto_compaction.thoughts_lost``."""
+    from thinkback.turn import auto_compaction
+
+    return auto_compaction.thoughts_lost(history, plan, found)
+
+
 def after_refusal(history: History, plan: Plan, refusal: str) -> Compaction | None:
     """``room.after_refusal``."""
     from thinkback.turn import auto_compaction

@@ -78,6 +78,42 @@ def test_it_is_said_while_it_happens(small: SessionStore, referee: Referee) -> N
     assert ["filling", "compacting", "sending"] == states(list(session.stream("And now?")))
 
 
+BOUND = {
+    "bound.toml": RULES["small.toml"].replace("deepseek-v4-pro", OF["anthropic"].model).replace("deepseek", "anthropic")
+}
+
+
+def bound_and_full(opened: SessionStore, referee: Referee) -> Session:
+    """A conversation of thoughts that are bound to what stood before them, in a context that is full."""
+    return full(talk(opened, referee, OF["anthropic"]))
+
+
+@pytest.mark.parametrize("strategy", ["deterministic", "model"])
+def test_the_thoughts_that_it_costs_are_said_before(referee: Referee, strategy: str) -> None:
+    """Once a checkpoint, by name, where reasoning is bound to its prefix; also where a model writes the summary."""
+    with thinkback.open(":memory:", rules=BOUND) as opened:
+        session = bound_and_full(opened, referee)
+        session.set("compaction.strategy", strategy)
+        if strategy == "model":
+            referee.push(Step(text=written()))
+        deltas = [delta for delta in session.stream("And now?") if isinstance(delta, Status)]
+    said = [delta.state for delta in deltas]
+    assert 1 == said.count("dropping_thoughts")
+    assert said.index("dropping_thoughts") < len(said) - 1 - said[::-1].index("compacting") < said.index("sending")
+    (lost,) = (delta.detail for delta in deltas if delta.state == "dropping_thoughts")
+    assert "so they no longer go back" in lost
+    assert [] == refusals(referee)
+
+
+def test_a_program_that_sends_itself_is_warned_of_the_thoughts_that_it_costs(referee: Referee) -> None:
+    """Where it plans its request."""
+    with thinkback.open(":memory:", rules=BOUND) as opened:
+        session = bound_and_full(opened, referee)
+        with pytest.warns(UserWarning, match="compaction costs . thoughts"):
+            session.wire.plan("And now?")
+        assert 1 == len(session.compaction.list())
+
+
 def test_switched_off_nothing_is_done(small: SessionStore, referee: Referee) -> None:
     """Neither by itself nor after a refusal, which is the provider's word then."""
     session = full(open_session(small, referee))

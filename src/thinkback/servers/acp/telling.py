@@ -22,7 +22,7 @@ from thinkback.servers.acp import calls
 from thinkback.servers.acp.calls import Update
 
 # What a turn does besides, and is worth a note among the thoughts.
-_NOTED = ("continuing", "retrying", "failing_over", "repairing", "compacting", "filling", "budget")
+_NOTED = ("continuing", "retrying", "failing_over", "repairing", "compacting", "dropping_thoughts", "filling", "budget")
 
 
 class Telling:

@@ -7,7 +7,6 @@ reasoning is bound to what stands before it, none is made while a turn is under 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Set
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
@@ -238,22 +237,11 @@ class Compactor:
             payload, before=before.effective, after=after.counts.effective, reason=asked.reason
         )
         pieces = found.covered if found is not None else ()
-        inside = {outline.commits[at].hash for piece in pieces for at in piece.at}
         return CompactionPlan(
             payload,
             tuple(piece.hash for piece in pieces),
             before,
             after.counts,
-            _unbound(base, after, inside),
+            auto_compaction.unbound(base, after),
             estimated=wish.strategy == "model" and written is None,
         )
-
-
-def _unbound(before: Plan, after: Plan, covered: Set[str]) -> tuple[Decision, ...]:
-    """The carriers that went along and no longer do, those of what is summarised aside."""
-    went = {(found.block, found.what) for found in before.decisions if found.action != "drop"}
-    return tuple(
-        found
-        for found in after.decisions
-        if found.action == "drop" and (found.block, found.what) in went and found.block not in covered
-    )

@@ -178,7 +178,7 @@ def before_turn(conversation: Conversation, options: Options) -> Iterator[Status
         written = Summarising(conversation, asked, Compactor(conversation).outline()).run()
     except ThinkbackError as error:
         written = _unwritten(conversation, error)
-    yield _stored(conversation, asked, written)
+    yield from _stored(conversation, asked, written)
 
 
 async def before_turn_async(conversation: Conversation, options: Options) -> list[Status]:
@@ -194,7 +194,7 @@ async def before_turn_async(conversation: Conversation, options: Options) -> lis
 
     loop, executor = asyncio.get_running_loop(), conversation.store.executor
     stored = await loop.run_in_executor(executor, _stored, conversation, asked, written)
-    return [Status("compacting", asked.reason), stored]
+    return [Status("compacting", asked.reason), *stored]
 
 
 def _due(conversation: Conversation, options: Options) -> CheckpointRequest | None:
@@ -220,14 +220,17 @@ def _unwritten(conversation: Conversation, error: ThinkbackError) -> Written:
     return Written("", name, note=f"{name} could not be asked for a summary: {error.message}")
 
 
-def _stored(conversation: Conversation, asked: CheckpointRequest, written: Written) -> Status:
+def _stored(conversation: Conversation, asked: CheckpointRequest, written: Written) -> list[Status]:
     compactor = Compactor(conversation)
     try:
-        commit = compactor.store(compactor.planned(asked, written))
+        plan = compactor.planned(asked, written)
+        commit = compactor.store(plan)
     except (CompactionRefused, Veto) as error:
-        return Status("compacting", f"no checkpoint was made: {error.message}")
+        return [Status("compacting", f"no checkpoint was made: {error.message}")]
     assert isinstance(commit.value, Compaction)
-    return Status("compacting", pressure.describe(commit.value))
+    lost = auto_compaction.lost_line(plan.unbound, conversation.configure().target.model)
+    told = [Status("dropping_thoughts", lost)] if lost else []
+    return [*told, Status("compacting", pressure.describe(commit.value))]
 
 
 def _place(conversation: Conversation, configuration: Configuration, asked: CheckpointRequest) -> EndpointConfig:

@@ -311,13 +311,22 @@ def test_what_happened_to_the_request_is_told(tmp_path: Path) -> None:
     """Retries, failovers, compaction and warnings are lines that stand back; errors are told with what to do."""
     with Play(tmp_path) as play:
         play.do("begin")
-        for state in ("retrying", "failing_over", "repairing", "filling", "compacting", "budget", "branched"):
+        for state in (
+            "retrying",
+            "failing_over",
+            "repairing",
+            "filling",
+            "compacting",
+            "dropping_thoughts",
+            "budget",
+            "branched",
+        ):
             play.do("show", {"type": "status", "state": state, "detail": f"detail of {state}"})
         play.do("finish", "it broke")
         play.end()
 
         assert "failing over: detail of failing_over\n" in play.text
-        assert 7 == play.text.count("detail of")
+        assert 8 == play.text.count("detail of")
         assert "the next commits go to branch detail of branched" in " ".join(play.text.split())
         assert "it broke" in play.text
 
