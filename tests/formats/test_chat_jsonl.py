@@ -41,6 +41,8 @@ def test_a_line_is_a_conversation() -> None:
         {"thinking_blocks": [{"type": "thinking", "thinking": "Why.", "signature": "s"}]},
         {"additional_kwargs": {"reasoning_content": "Why."}},
         {"content": "Why.</think>So."},
+        {"content": "<think>Wh</think><think>y.</think>So."},
+        {"content": "<think>Why.</think>\n"},
         {"content": "[THINK]Why.[/THINK]So."},
         {"content": "<think> </think>\n<think>Why.</think>"},
         {"content": "<|channel|>analysis<|message|>Why.<|end|>So."},

@@ -15,7 +15,7 @@ from tests.log.echoes import CHANGES, FRONTS, echoed, written
 from thinkback.log.echo_digests import chain, drafts_of, echoed_messages, of_call, of_response, visible_text, windows
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
-from thinkback.model.think_tags import untagged
+from thinkback.model.think_tags import Edition, untagged
 
 UPSTREAM = Origin("elsewhere", "https://api.example.com/v1", "reasoner")
 PNG = Media("image/png", data="iVBORw0KGgo=")
@@ -291,10 +291,14 @@ def test_text_is_without_tags_however_often_it_was_read() -> None:
         "a</think>" * 40 + "x",
         "<th" * 9 + "<think></think>ink>" * 9,
     ):
-        assert untagged(text) == untagged(untagged(text))
-        assert value_of(*response(Text(text))) == value_of(*response(Text(untagged(text))))
+        for edition in EDITIONS:
+            assert untagged(text, edition=edition) == untagged(untagged(text, edition=edition), edition=edition)
+        assert value_of(*response(Text(text))) == value_of(*response(Text(untagged(text, edition=1))))
     assert "" == untagged("</think>" * 5)
     assert "x" in untagged("</think>" * 20_000 + "x")
+
+
+EDITIONS: tuple[Edition, ...] = (1, 2, 3)
 
 
 def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:

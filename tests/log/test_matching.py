@@ -27,7 +27,7 @@ from thinkback.log.protocol import Seen, Sighting
 from thinkback.log.twins import Marks
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Head, Message, Response, block_draft
-from thinkback.model.think_tags import TagSplitter, Where
+from thinkback.model.think_tags import Edition, TagSplitter, Where
 
 SCOPE = b"scope of a test."
 _UNMARKED = Marks()
@@ -375,14 +375,17 @@ def test_nothing_is_found_that_is_not_surely_the_same(
     assert len(found.restored) == len({seen.response for seen in found.restored.values()})
 
 
-def seen_by(content: str, where: Where) -> list[Draft]:
+def seen_by(content: str, where: Where, edition: Edition) -> list[Draft]:
     """A response of ``content`` as it is recorded when its tags are read so; with ``off`` as if there were none."""
-    pieces = TagSplitter(where)
-    blocks: list[Block] = [
-        ThinkingBlock(piece.text, source_field="content") if piece.kind == "reasoning" else Text(piece.text)
-        for piece in (*pieces.feed(content), *pieces.close())
-        if piece.kind in ("text", "reasoning")
-    ]
+    pieces = TagSplitter(where, edition=edition)
+    blocks: list[Block] = []
+    for piece in (*pieces.feed(content), *pieces.close()):
+        if piece.kind == "lone_close":
+            blocks = [ThinkingBlock(block.text, source_field="content") for block in blocks if isinstance(block, Text)]
+        elif piece.kind == "reasoning":
+            blocks.append(ThinkingBlock(piece.text, source_field="content"))
+        elif piece.kind == "text":
+            blocks.append(Text(piece.text))
     header = Draft("response", Response(Origin("", "", ""), blocks=len(blocks)), "recorded")
     return [header, *(block_draft(block, "recorded", at) for at, block in enumerate(blocks))]
 
@@ -395,15 +398,25 @@ def seen_by(content: str, where: Where) -> list[Draft]:
         ("<THINK>a</THINK>Hi", "start"),
         ("<THINK>a</THINK>Hi", "off"),
         ("Hello <think>x</think> world", "off"),
+        ("Hello\n<think>x</think>\nworld", "lines"),
+        ("Hello\n<think>x</think>\nworld", "anywhere"),
+        ("<think>w</think><think>hy</think>Hi", "lines"),
+        ('<think>x</think>He wrote "<think>" so', "start"),
+        ('He wrote "<think>" so', "lines"),
+        ('He wrote "<think>" so', "anywhere"),
+        ("> ```\n> <think>\n> </think>\n> ```\nso", "start"),
+        ("a `<think>\n</think>` b", "anywhere"),
+        ('He wrote "</think>" so', "start"),
     ],
 )
-def test_a_conversation_is_known_however_its_tags_were_read(content: str, where: Where) -> None:
+@pytest.mark.parametrize("edition", [2, 3])
+def test_a_conversation_is_known_however_its_tags_were_read(content: str, where: Where, edition: Edition) -> None:
     """A client keeps the text with its tags; the second question goes on with it, and so does the third."""
     book, first = Book(), [asks("one?"), answers(content)]
     for at in (1, 3):
         asked = [*first, asks("two?"), answers(content)][:at]
         before = drafts(asked)
-        made = [msgspec.structs.replace(draft, response=f"r{at}") for draft in seen_by(content, where)]
+        made = [msgspec.structs.replace(draft, response=f"r{at}") for draft in seen_by(content, where, edition)]
         for sighting in sightings(SCOPE, before, echoed_messages(before), made):
             seen = Seen(sighting.digest, "session", "main", Head(f"r{at}", 0), sighting.response)
             book.rows.setdefault(sighting.digest, []).insert(0, seen)

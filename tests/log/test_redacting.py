@@ -49,6 +49,7 @@ RECORD = Request({}, {}, (), '{"a":"key-1","b":2.50}', "", "", "", "", "", "", "
         (Text("a key-1", carriers=HELD, wire="{}"), Text("a [redacted]")),
         (Text("a", carriers=HELD, wire='{"more":"k\\u0065y-1"}'), Text("a")),
         (ThinkingBlock("key-1", signature="s", carriers=HELD), ThinkingBlock(OUT)),
+        (ThinkingBlock("key-1", inner=((2, "</think><think>"),)), ThinkingBlock(OUT)),
         (ToolCall("c", "n", '{"k":"k\\u0065y-1"}', carriers=HELD), ToolCall("c", "n", '{"k":"[redacted]"}')),
         (ToolResult("c", "key-1\nkey-2", wire="{}"), ToolResult("c", "[redacted]\n[redacted]")),
         (Media("image/png", url="https://h/key-1", name="key-2"), Media("image/png", url=f"https://h/{OUT}", name=OUT)),

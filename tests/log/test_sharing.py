@@ -65,6 +65,7 @@ def commit(value: Payload, kind: Any = "other") -> Commit:
     [
         (Text("hi", carriers=HELD, wire=WIRE, origin=HERE), Text("hi", origin=BARE)),
         (ThinkingBlock("deep", signature="OPAQUE", carriers=HELD, wire=WIRE), ThinkingBlock("")),
+        (ThinkingBlock("deep", inner=((2, "</think><think>"),)), ThinkingBlock("")),
         (ToolCall("c", "look", "{}", carriers=HELD, wire=WIRE), ToolCall("c", "look", "{}")),
         (ToolResult("c", "7", carriers=HELD, wire=WIRE, dialect="d"), ToolResult("c", "7", dialect="d")),
         (Media("image/png", "AAAA", carriers=HELD, wire=WIRE), Media("image/png", "AAAA")),

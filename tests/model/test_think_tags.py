@@ -5,14 +5,26 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from thinkback.model.code_spans import CodeSpans
-from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSegment, TagSplitter, Where, split_at, untagged
+from thinkback.model.markdown_code import MarkdownCode, Place
+from thinkback.model.think_tags import (
+    LONE_CLOSINGS,
+    TAGS,
+    Edition,
+    TagSegment,
+    TagSplitter,
+    Where,
+    outside,
+    split_at,
+    untagged,
+)
 
 LONG = "x" * 4200
 
+HALVES = "O(<think>)R(\ud83d)C(</think>)O(<think>)R(\ude00)C(</think>)"
 # name, content, pieces (T text, R reasoning, O opening, C closing, L lone closing)
 CASES = [
     ("nothing", "", ""),
@@ -29,7 +41,44 @@ CASES = [
     ("a lone closing tag", "a</think>b", "T(a)L(</think>)T(b)"),
     ("a lone closing tag first", "</think>b", "L(</think>)T(b)"),
     ("interleaved", "<think>a</think>b<think>c</think>d", "O(<think>)R(a)C(</think>)T(b)O(<think>)R(c)C(</think>)T(d)"),
-    ("fragmented", "<think>a</think><think>b</think>", "O(<think>)R(a)C(</think>)O(<think>)R(b)C(</think>)"),
+    ("token by token", "<think>a</think><think>b</think>c", "O(<think>)R(a)I(</think><think>)R(b)C(</think>)T(c)"),
+    (
+        "in paragraphs",
+        "<think>a</think>\n <think>b</think>",
+        "O(<think>)R(a)I(</think>)R(\n )I(<think>)R(b)C(</think>)",
+    ),
+    ("nothing in a token", "<think></think><think></think>", "O(<think>)I(</think><think>)C(</think>)"),
+    (
+        "another kind behind a thought",
+        "<think>a</think> [THINK]b[/THINK]c",
+        "O(<think>)R(a)C(</think>)T( )O([THINK])R(b)C([/THINK])T(c)",
+    ),
+    ("white space last", "<think>a</think>\n\n", "O(<think>)R(a)C(</think>)T(\n\n)"),
+    ("half a tag behind a thought", "<think>a</think> <thi", "O(<think>)R(a)C(</think>)T( <thi)"),
+    ("no tag behind a thought", "<think>a</think> <b>", "O(<think>)R(a)C(</think>)T( <b>)"),
+    ("half a letter", "<think>\ud83d</think><think>\ude00</think>", HALVES),
+    (
+        "at a line's start, again",
+        "<think>a</think>b\n <think>c</think>",
+        "O(<think>)R(a)C(</think>)T(b\n )O(<think>)R(c)C(</think>)",
+    ),
+    (
+        "a tag of which the answer speaks",
+        "<think>a</think>The <think> tag",
+        "O(<think>)R(a)C(</think>)T(The <think> tag)",
+    ),
+    ("behind a sign", "<think>a</think>x=<think>", "O(<think>)R(a)C(</think>)T(x=<think>)"),
+    ("a closing tag of which the answer speaks", "The </think> tag", "T(The </think> tag)"),
+    ("a closing tag in quotation marks", 'He "</think>"', 'T(He "</think>")'),
+    ("a closing tag behind quotation marks", '"a"</think>b', 'T("a")L(</think>)T(b)'),
+    ("a closing tag in a quotation", '"a, </think>"', 'T("a, </think>")'),
+    ("a closing tag within a quotation", 'x"a</think>"', 'T(x"a)L(</think>)T(")'),
+    ("a closing tag behind white space alone", "a\n     </think>b", "T(a\n     )L(</think>)T(b)"),
+    ("a closing tag behind an odd backtick", "a ` b\n</think>c", "T(a ` b\n)L(</think>)T(c)"),
+    ("a pair in a span over lines", "a `<think>\n</think>` b", "T(a `<think>\n</think>` b)"),
+    ("a closing tag behind a span with an opening one", "`<think>`\n</think>a", "T(`<think>`\n)L(</think>)T(a)"),
+    ("in a fence in a quote", "> ```\n> <think>\n> </think>\n> ```\na", "T(> ```\n> <think>\n> </think>\n> ```\na)"),
+    ("indented code", "a\n\n    </think>\nb", "T(a\n\n    </think>\nb)"),
     ("kinds mixed", "<think>a</think>b[THINK]c[/THINK]", "O(<think>)R(a)C(</think>)T(b)O([THINK])R(c)C([/THINK])"),
     ("after a lone closing tag", "a</think>b<think>c</think>", "T(a)L(</think>)T(b)O(<think>)R(c)C(</think>)"),
     ("nested openings are text", "<think>a<think>b</think>c", "O(<think>)R(a<think>b)C(</think>)T(c)"),
@@ -73,8 +122,20 @@ ANYWHERE = [
     ("in a code span", "Use `<think>` and `</think>`.", "T(Use `<think>` and `</think>`.)"),
     ("in a fence", "a\n```xml\n<think>\n</think>\n```\nb", "T(a\n```xml\n<think>\n</think>\n```\nb)"),
     ("behind a span", "`a` <think>b</think>", "T(`a` )O(<think>)R(b)C(</think>)"),
+    ("in quotation marks", 'He wrote "<think>" literally', 'T(He wrote "<think>" literally)'),
     ("a lone closing tag", "a</think>b", "T(a)L(</think>)T(b)"),
+    ("a lone closing tag behind white space", "a </think>b", "T(a )L(</think>)T(b)"),
     ("a second closing tag is text", "x<think>a</think>b</think>c", "T(x)O(<think>)R(a)C(</think>)T(b</think>c)"),
+]
+# As above, where tags count at the start of a line too.
+LINES = [
+    ("within a line", "Hello <think>x</think> world", "T(Hello <think>x</think> world)"),
+    ("in quotation marks", 'He wrote "<think>" literally', 'T(He wrote "<think>" literally)'),
+    ("at a line's start", "Hi\n<think>x</think>\ny", "T(Hi\n)O(<think>)R(x)C(</think>)T(\ny)"),
+    ("behind three spaces", "Hi\n   <think>x", "T(Hi\n   )O(<think>)R(x)"),
+    ("behind four", "Hi\n    <think>x</think>", "T(Hi\n    <think>x</think>)"),
+    ("in a list", "Hi\n- <think>x</think>", "T(Hi\n- <think>x</think>)"),
+    ("behind a word", "Hi<think>x</think>", "T(Hi<think>x</think>)"),
 ]
 # As above, where no tag is read.
 OFF = [
@@ -82,12 +143,13 @@ OFF = [
     ("a lone closing tag", "a</think>b", "T(a</think>b)"),
     ("half a tag", "<thi", "T(<thi)"),
 ]
-KINDS = {"text": "T", "reasoning": "R", "open": "O", "close": "C", "lone_close": "L"}
+CHOICES: list[tuple[Where, list[tuple[str, str, str]]]] = [("anywhere", ANYWHERE), ("lines", LINES), ("off", OFF)]
+KINDS = {"text": "T", "reasoning": "R", "open": "O", "inner": "I", "close": "C", "lone_close": "L"}
 
 
-def split(pieces: list[str], where: Where = "start", *, exact: bool = False, passing: bool = False) -> str:
+def split(pieces: list[str], where: Where = "start", *, edition: Edition = 3, passing: bool = False) -> str:
     """The pieces of a text in cuts, equal neighbours joined, as one string; ``passing``: what may pass does so."""
-    splitter = TagSplitter(where, exact=exact)
+    splitter = TagSplitter(where, edition=edition)
     found: list[list[str]] = []
     given: list[TagSegment] = []
     for cut in filter(None, pieces):
@@ -125,27 +187,61 @@ def test_what_may_be_held_back_is_in_doubt(tag: str) -> None:
 
 @pytest.mark.parametrize(
     ("where", "content", "expected"),
-    [("anywhere", *case[1:]) for case in ANYWHERE] + [("off", *case[1:]) for case in OFF],
-    ids=[f"anywhere, {case[0]}" for case in ANYWHERE] + [f"off, {case[0]}" for case in OFF],
+    [(where, *case[1:]) for where, cases in CHOICES for case in cases],
+    ids=[f"{where}, {case[0]}" for where, cases in CHOICES for case in cases],
 )
 def test_where_tags_count_is_a_choice(where: Where, content: str, expected: str) -> None:
-    """In all of the answer outside its code, or nowhere; equal whole, by character, and cut once at any place."""
+    """Anywhere outside code, at the start of lines, or nowhere; equal whole, by character, and cut once anywhere."""
     assert expected == split([content], where)
     assert expected == split(list(content), where)
     for at in range(len(content)):
         assert expected == split([content[:at], content[at:]], where)
 
 
-def test_tags_may_be_read_in_their_own_case_only() -> None:
-    """So they were when the first normal form of a visible message was made."""
-    assert "T(<THINK>a</THINK>b)" == split(["<THINK>a</THINK>b"], exact=True)
-    assert "O(<think>)R(a</THINK>)C(</think>)T(b)" == split(list("<think>a</THINK></think>b"), exact=True)
-    assert "O(<think>)R(a)C(</THINK>)T(</think>b)" == split(list("<think>a</THINK></think>b"))
-    assert ("<THINK>a</THINK>b", "b") == (untagged("<THINK>a</THINK>b", exact=True), untagged("<THINK>a</THINK>b"))
-    assert ("x <think>a</think>b", "x b") == tuple(untagged("x <think>a</think>b", where) for where in _PLACES)
+# name, setting, content, pieces by the rules of the second edition, and of the first if they are others
+EARLIER: list[tuple[str, Where, str, str, str]] = [
+    ("upper case", "start", "<THINK>a</THINK>b", "O(<THINK>)R(a)C(</THINK>)T(b)", "T(<THINK>a</THINK>b)"),
+    ("cases mixed", "start", "<think>a</THINK>b", "O(<think>)R(a)C(</THINK>)T(b)", "O(<think>)R(a</THINK>b)"),
+    ("quotation marks", "anywhere", 'He wrote "<think>" so', 'T(He wrote ")O(<think>)R(" so)', ""),
+    ("token by token", "start", "<think>a</think><think>b", "O(<think>)R(a)C(</think>)O(<think>)R(b)", ""),
+    ("a fence in a quote", "start", "> ```\n> </think>", "T(> ```\n> )L(</think>)", ""),
+    ("a pair in the answer", "start", "a <think>b</think></think>c", "T(a <think>b</think>)L(</think>)T(c)", ""),
+    ("a span", "anywhere", "`<think>`<think>", "T(`<think>`)O(<think>)", ""),
+]
 
 
-_PLACES: tuple[Where, ...] = ("start", "anywhere")
+@pytest.mark.parametrize(
+    ("where", "content", "second", "first"), [case[1:] for case in EARLIER], ids=[case[0] for case in EARLIER]
+)
+def test_earlier_editions_of_the_rules_read_as_they_did(where: Where, content: str, second: str, first: str) -> None:
+    """By them the visible text of what was recorded then is found; equal whole and by character."""
+    assert (first or second) == split([content], where, edition=1) == split(list(content), where, edition=1)
+    assert second == split([content], where, edition=2) == split(list(content), where, edition=2)
+
+
+def test_a_text_without_its_reasoning_depends_on_where_tags_count() -> None:
+    """As it is shown, and as it is recorded: read until no tag is left."""
+    assert ("<THINK>a</THINK>b", "b") == (untagged("<THINK>a</THINK>b", edition=1), untagged("<THINK>a</THINK>b"))
+    text = "x <think>a</think>b\n<think>c</think>"
+    assert (text, "x <think>a</think>b\n", "x b\n") == tuple(outside(text, where) for where in _PLACES)
+    assert "a</think>b" == outside("<think>x</think>a</think>b", "start")
+    assert "b" == untagged("<think>x</think></think>b")
+    assert "a <think>b" == untagged("a <think>b")
+
+
+def test_a_thought_goes_on_if_nothing_else_comes_between() -> None:
+    """If something else than text comes, what is held back is released, and the next thought is another."""
+    splitter = TagSplitter()
+    pieces = [piece for text in ("<think>a</think>", "\n") for piece in splitter.feed(text)]
+    held = splitter.end_thought()
+    rest = [*splitter.end_thought(), *splitter.feed(""), *splitter.feed("<think>b</think>"), *splitter.close()]
+
+    assert ["open", "reasoning"] == [piece.kind for piece in pieces]
+    assert [("close", "</think>"), ("text", "\n")] == [(piece.kind, piece.text) for piece in held]
+    assert ["open", "reasoning", "close"] == [piece.kind for piece in rest]
+
+
+_PLACES: tuple[Where, ...] = ("start", "lines", "anywhere")
 
 
 @pytest.mark.parametrize(("opening", "closing"), TAGS, ids=[opening for opening, _ in TAGS])
@@ -182,40 +278,90 @@ MARKS = [tag for pair in TAGS[:9] for tag in pair] + [
     "=",
 ]
 CONTENTS = st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
+WHERE: st.SearchStrategy[Where] = st.sampled_from(["start", "lines", "anywhere", "off"])
+EDITIONS: st.SearchStrategy[Edition] = st.sampled_from([1, 2, 3])
+CUTS = st.lists(st.integers(0, 80), max_size=4)
 
 
-@given(CONTENTS, st.lists(st.integers(0, 80), max_size=4), st.sampled_from(["start", "anywhere", "off"]))
-@example("`` `<think>", [], "start")
-def test_pieces_join_to_the_input_and_cuts_do_not_matter(content: str, at: list[int], where: Where) -> None:
-    """For tags and code strewn anyhow: the pieces are the input again, equal at every cut."""
+def cut(content: str, at: list[int]) -> list[str]:
+    """``content`` in pieces."""
     places = [0, *sorted(min(place, len(content)) for place in at), len(content)]
-    pieces = [content[start:end] for start, end in itertools.pairwise(places)]
-    splitter = TagSplitter(where)
+    return [content[start:end] for start, end in itertools.pairwise(places)]
+
+
+@given(CONTENTS, CUTS, WHERE, EDITIONS)
+@example("`` `<think>", [], "start", 3)
+def test_pieces_join_to_the_input_and_cuts_do_not_matter(
+    content: str, at: list[int], where: Where, edition: Edition
+) -> None:
+    """For tags and code strewn anyhow: the pieces are the input again, equal at every cut."""
+    pieces = cut(content, at)
+    splitter = TagSplitter(where, edition=edition)
     joined = "".join(piece.text for cut in pieces for piece in splitter.feed(cut))
 
     assert content == joined + "".join(piece.text for piece in splitter.close())
-    assert split([content], where) == split(list(content), where) == split(pieces, where)
-    assert split([content], where) == split(list(content), where, passing=True) == split(pieces, where, passing=True)
+    expected = split([content], where, edition=edition)
+    for cuts in (list(content), pieces):
+        assert expected == split(cuts, where, edition=edition) == split(cuts, where, edition=edition, passing=True)
 
 
-def test_a_text_that_ends_within_reasoning_thinks() -> None:
-    """From the opening tag to the closing one."""
-    splitter = TagSplitter()
-    thinks = []
-    for text in (" ", "<think>", "a</th", "ink>b"):
-        splitter.feed(text)
-        thinks.append(splitter.thinks)
+SPEAKING = [
+    *(
+        "The <think> tag opens, </think> closes.",
+        "- <think>: opens\n- </think>: closes",
+        "| tag | <think> |\n| --- | </think> |",
+        "> <think>\n> </think>\n> said a model",
+        "so it is\n    <think>\n",
+    )
+]
+QUOTING = [
+    *(
+        'He wrote "<think>" literally, and "</think>" too.',
+        "\u201c<think>\u201d and (<think>) and **</think>** and \u300c</think>\u300d",
+        '"</think>" alone',
+        "It is '<think>', not x=<THINK>.",
+        "Use `<think>` and ``</think>``.",
+        "Use `<think>\n<think>\n</think>` over lines.",
+        "```xml\n<think>\n</think>\n```",
+        "~~~\n<think>\n\n```\n</think>\n~~~~",
+        "> ```\n> <think>\n>\n> </think>\n> ```",
+        "> - ```\n>   <think>\n>   </think>\n>   ```",
+        "1. ```\n   <think>\n   </think>\n   ```",
+        "So:\n\n    <think>\n\n    </think>\n\nand\n\n\t</think>",
+    )
+]
 
-    assert [False, True, True, False] == thinks
+
+@given(
+    st.sampled_from(["start", "lines", "anywhere"]),
+    st.lists(st.sampled_from(QUOTING + SPEAKING), min_size=1, max_size=4),
+    st.booleans(),
+    st.lists(st.integers(0, 300), max_size=5),
+)
+def test_tags_of_which_an_answer_speaks_cut_nothing_from_it(
+    where: Where, paragraphs: list[str], thinks: bool, at: list[int]
+) -> None:
+    """Quoted in prose or code, at any cut, with a thought before or without; said plainly, too, if not ``anywhere``."""
+    assume(where != "anywhere" or not any(each in paragraphs for each in SPEAKING))
+    answer = "\n\n".join(("Well.", *paragraphs))
+    thought = "<think>why</think>" if thinks else ""
+    expected = f"{'O(<think>)R(why)C(</think>)' * thinks}T({answer})"
+
+    assert expected == split([thought + answer], where)
+    assert expected == split(cut(thought + answer, at), where)
+    assert expected == split(list(thought + answer), where)
 
 
 @given(CONTENTS)
 def test_reasoning_is_released_as_it_arrives(content: str) -> None:
-    """After each piece at most an unfinished tag is held back."""
+    """After each piece at most an unfinished tag is held back, and behind a closing tag it and white space."""
     splitter, released = TagSplitter(), 0
     for at, character in enumerate(content):
         released += sum(len(piece.text) for piece in splitter.feed(character))
         held = content[released : at + 1]
+        for tag in CLOSINGS:
+            if held.lower().startswith(tag):
+                held = held[len(tag) :].lstrip()
 
         assert (
             not held
@@ -224,6 +370,7 @@ def test_reasoning_is_released_as_it_arrives(content: str) -> None:
         )
 
 
+CLOSINGS = [closing.lower() for _, closing in TAGS]
 CODE = [
     ("", False),
     ("a", False),
@@ -264,6 +411,94 @@ def test_code_spans_and_fences_of_an_answer(text: str, expected: bool) -> None:
         pieces.note(character)
 
     assert expected == whole.inside() == whole.inside() == pieces.inside()
+
+
+# Text of Markdown, if what follows is code by it, and where on its line that stands.
+MARKDOWN: list[tuple[str, bool, Place]] = [
+    ("", False, "line"),
+    ("a\n   ", False, "line"),
+    ("a\n    ", False, "indented"),
+    ("a\n\n    ", True, "indented"),
+    ("a\n\n    b\n\n    ", True, "indented"),
+    ("a\n\n    b\nc\n    ", False, "indented"),
+    ("a\n\n\tb `c` ", True, "apart"),
+    ("- a\n\n    ", False, "indented"),
+    ("- a\n\n  b\n\n    ", False, "indented"),
+    ("- a\n\nb\n\n    ", True, "indented"),
+    ("- a\nb\n    ", False, "indented"),
+    ("> a\n>\n>     ", True, "apart"),
+    (">  a `b\n>c", True, "touching"),
+    ("a", False, "touching"),
+    ("12.5 a ", False, "apart"),
+    ("a `b\nc", True, "touching"),
+    ("a `b\n\nc", False, "touching"),
+    ("a `b\n- c", False, "touching"),
+    ("> a `b\n> c", True, "touching"),
+    ("> a `b\nc", False, "touching"),
+    ("a `b\n# c", False, "touching"),
+    ("a \\` b ", False, "apart"),
+    ("a \\`` b ", True, "apart"),
+    ("`a\\` b ", False, "apart"),
+    ("``a` b`` c ", False, "apart"),
+    ("``a` b ", True, "apart"),
+    ("```py a ", True, "apart"),
+    ("```a``` b ", False, "apart"),
+    ("```a` b ", True, "apart"),
+    ("~~~a` b\n", True, "line"),
+    ("```\na `\n```\n", False, "line"),
+    ("```\n``\n", True, "line"),
+    ("```\n``` b\n", True, "line"),
+    ("```\n```` \n", False, "line"),
+    ("```\n> ```\n", True, "line"),
+    ("a `b\n```\n", True, "line"),
+    ("> ```\n> a\n> ", True, "apart"),
+    ("> ```\n> ```\n", False, "line"),
+    ("> ```\na\n", False, "line"),
+    ("> ```\n\n", False, "line"),
+    ("- ```\n  a\n  ```\n", False, "line"),
+    ("1) ~~~\n", True, "line"),
+    ("---\n***\n", False, "line"),
+    ('a "', False, "quoted"),
+    ('a "b" ("', False, "quoted"),
+    ('"a"', False, "touching"),
+    ('"a, b', False, "touching"),
+    ('"a, b "', False, "quoted"),
+    ('"a, b"c"', False, "quoted"),
+    ("it's '", False, "quoted"),
+    ("it's'", False, "touching"),
+    ("**", False, "quoted"),
+    ("a=", False, "quoted"),
+    ("\u8bf4\u201c", False, "quoted"),
+    ("a" * 50, False, "touching"),
+]
+
+
+@pytest.mark.parametrize(("text", "inside", "place"), MARKDOWN)
+def test_code_of_markdown_and_the_place_on_a_line(text: str, inside: bool, place: Place) -> None:
+    """What follows the text is inside code or not, noted whole or by character, asked once or twice."""
+    whole, pieces = MarkdownCode(), MarkdownCode()
+    whole.note(text)
+    for character in text:
+        pieces.note(character)
+
+    assert (inside, place) == (whole.inside(), whole.place()) == (whole.inside(), whole.place())
+    assert (place, inside, text.rpartition("\n")[2][-1:]) == (pieces.place(), pieces.inside(), pieces.last)
+    assert inside == (pieces.inside_block() or pieces.inside_span())
+
+
+@given(CONTENTS, CONTENTS)
+@example("- ", "b")
+def test_code_of_markdown_is_known_the_same_whether_it_was_asked_before(before: str, after: str) -> None:
+    """Asking where a tag stands changes nothing."""
+    asked, fresh = MarkdownCode(), MarkdownCode()
+    for code in (asked, fresh):
+        code.note(before)
+        if code is asked:
+            code.inside()
+        code.note("<think>")
+        code.note(after)
+
+    assert (asked.inside(), asked.place()) == (fresh.inside(), fresh.place())
 
 
 @given(CONTENTS, CONTENTS)

@@ -90,6 +90,28 @@ def test_the_thoughts_of_one_response_stand_apart() -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["mistral", "anthropic", "cohere", "gemini", "openai-chat", "ollama"])
+def test_a_thought_that_is_tagged_token_by_token_is_one(name: str) -> None:
+    """One commit and one paragraph; what goes back is what came, byte for byte."""
+    endpoint, model = BY_TOKEN[name]
+    texts = [*(f"<think>{token}</think>" for token in ("Let", " me", " see.")), "\n\n<think>Yes.</think>\n", "Hi"]
+    with open_log(":memory:") as log:
+        session = log.session("s", endpoint=endpoint, base_url="http://127.0.0.1:9/v1", model=model, api_key="key")
+        session.set("reasoning.includeInContext", "true")
+        session.set("reasoning.tags", "start")
+        session.wire.plan("one?")
+        kind = "application/x-ndjson" if name == "ollama" else "text/event-stream"
+        reply = session.wire.ingest([stream(name, texts)], 200, {"content-type": kind})
+        thoughts = [commit.value for commit in session.log() if isinstance(commit.value, ThinkingBlock)]
+
+        assert (["Let me see.\n\nYes."], "Let me see.\n\nYes.") == ([one.thought for one in thoughts], reply.reasoning)
+        assert "Hi" == reply.text.strip()
+        assert json.dumps("".join(texts))[1:-1] in texts_of(session.wire.plan("two?"))
+
+
+BY_TOKEN = {**PLACES, "openai-chat": ("unknown", "m"), "ollama": ("ollama-native", "m")}
+
+
 @pytest.mark.parametrize("where", ["start", "anywhere", "off"])
 def test_a_setting_says_where_tags_count(where: str) -> None:
     """It beats the rule."""

@@ -122,6 +122,12 @@ CASES: list[tuple[Where, str, list[tuple[str, str]]]] = [
     ("start", "<think>one two and", [("thought", "one two and")]),
     ("start", "<think>a</think>b<think>c</think>d", [("thought", "a"), ("text", "b"), ("thought", "c"), ("text", "d")]),
     ("start", "Hello <think>x</think> world", [("text", "Hello <think>x</think> world")]),
+    ("lines", "Hello <think>x</think> world", [("text", "Hello <think>x</think> world")]),
+    ("lines", "Hello\n<think>x</think>\nworld", [("text", "Hello\n"), ("thought", "x"), ("text", "\nworld")]),
+    ("lines", 'He wrote "<think>" so', [("text", 'He wrote "<think>" so')]),
+    ("start", "<think>w</think><think>hy</think>Hi", [("thought", "why"), ("text", "Hi")]),
+    ("start", "<think>so,</think>\n\n<think>why</think> Hi", [("thought", "so,\n\nwhy"), ("text", " Hi")]),
+    ("start", "<think>Think</think><think>ing... so</think>Hi", [("thought", "so"), ("text", "Hi")]),
     ("anywhere", "Hello <think>x</think> world", [("text", "Hello "), ("thought", "x"), ("text", " world")]),
     ("anywhere", "Answer. <think>one two and", [("text", "Answer. "), ("thought", "one two and")]),
     ("anywhere", "Write `<think>` so.", [("text", "Write `<think>` so.")]),
@@ -145,7 +151,9 @@ CONTENTS = st.lists(st.sampled_from(MARKS), min_size=1, max_size=8)
 
 @pytest.mark.parametrize("name", DIALECTS)
 @given(
-    texts=CONTENTS, at=st.lists(st.integers(0, 2000), max_size=3), where=st.sampled_from(["start", "anywhere", "off"])
+    texts=CONTENTS,
+    at=st.lists(st.integers(0, 2000), max_size=3),
+    where=st.sampled_from(["start", "lines", "anywhere", "off"]),
 )
 @settings(max_examples=60)
 def test_cuts_do_not_matter_and_nothing_is_lost(name: str, texts: list[str], at: list[int], where: Where) -> None:
@@ -179,14 +187,17 @@ def shown_of(deltas: list[Delta]) -> dict[int, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_response_is_put_together_again_with_its_tags(name: str) -> None:
+@pytest.mark.parametrize(
+    "texts",
+    [["<think>", "why", "</think>", "Hi"], ["<think>w</think>", "<think>h</think>\n", "<think>y</think>", "Hi"]],
+)
+def test_a_response_is_put_together_again_with_its_tags(name: str, texts: list[str]) -> None:
     """The provider's own document has the text as it came, and one block of it."""
-    texts = ["<think>", "why", "</think>", "Hi"]
     result = read(name, [stream(name, texts)])[1]
     plain = read(name, [stream(name, texts)], "off")[1]
 
     assert dialect(name).raw_response(plain) == dialect(name).raw_response(result)
-    assert [("thought", "why"), ("text", "Hi")] == told(result.blocks)
+    assert [("thought", "why"), ("text", "Hi")] == [(kind, "".join(text.split())) for kind, text in told(result.blocks)]
 
 
 def test_slices_are_one_text_again() -> None:
@@ -272,7 +283,9 @@ BY_TURNS = st.lists(
 )
 
 
-@given(turns=BY_TURNS, at=st.lists(st.integers(0, 24), max_size=3), where=st.sampled_from(["start", "anywhere"]))
+@given(
+    turns=BY_TURNS, at=st.lists(st.integers(0, 24), max_size=3), where=st.sampled_from(["start", "lines", "anywhere"])
+)
 @example(turns=[(1, "a"), (0, "a"), (0, "b"), (1, "c"), (1, "</think>")], at=[2, 4], where="start")
 def test_deltas_by_turns_are_shown_as_if_each_came_alone(
     turns: list[tuple[int, str]], at: list[int], where: Where
@@ -325,3 +338,28 @@ class _Begun:
 def texts_begun(blocks: Sequence[Block]) -> list[_Begun]:
     """Parts as a reader begins them."""
     return list(map(_Begun, blocks))
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "ollama"])
+def test_white_space_behind_a_thought_stands_before_the_call_that_follows(name: str) -> None:
+    """It is not held back for a tag to come; a thought behind the call is another."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {} if name == "ollama" else "{}"}}
+    deltas = [
+        {"content": "<think>a</think>"},
+        {"content": "\n"},
+        {"tool_calls": [call]},
+        {"content": "<think>b</think>"},
+    ]
+    if name == "ollama":
+        lines = [{"model": "m", "message": {"role": "assistant", **delta}} for delta in deltas]
+        body = b"".join(
+            json.dumps(line).encode() + b"\n" for line in [*lines, {"model": "m", "message": {}, "done": True}]
+        )
+    else:
+        body = _sse(*({"choices": [{"index": 0, "delta": delta}]} for delta in deltas), "[DONE]")
+    blocks = read(name, [body])[1].blocks
+
+    assert ["ThinkingBlock", "Text", "ToolCall", "ThinkingBlock"] == [type(block).__name__ for block in blocks]
+    assert ["<think>a</think>", "\n"] == [
+        content_slice(one) for one in blocks[:2] if isinstance(one, Text | ThinkingBlock)
+    ]

@@ -205,7 +205,7 @@ def _spoken(text: str) -> list[Block]:
     for kind, piece in ((each.kind, each.text) for each in (*tags.feed(text), *tags.close())):
         if kind == "lone_close":
             found = [(True, "".join(said for _, said in found))]
-        elif kind not in ("open", "close"):
+        elif kind not in ("open", "inner", "close"):
             found.append((kind == "reasoning", piece))
     blocks: list[Block] = []
     for thinks, run in itertools.groupby(found, lambda each: each[0]):

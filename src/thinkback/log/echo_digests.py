@@ -19,7 +19,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, content_slice
 from thinkback.model.commits import Commit, Draft, Erased, Message, Response, surviving
-from thinkback.model.think_tags import is_plain, untagged
+from thinkback.model.think_tags import Where, is_plain, outside, untagged
 from thinkback.model.waiting import Waiting
 
 Speaker: TypeAlias = Literal["user", "assistant", "tool"]
@@ -146,7 +146,7 @@ def visible_text(drafts: Sequence[Draft]) -> str:
     space and tagged reasoning.
     """
     said = "".join(draft.value.text for draft in drafts if draft.kind == "assistant" and isinstance(draft.value, Text))
-    return _unspaced(untagged(said, exact=True))
+    return _unspaced(untagged(said, edition=1))
 
 
 def of_call(call: str) -> bytes:
@@ -233,7 +233,7 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
     run: _Run | None = None
     for unit in units:
         if unit.speaker == "assistant":
-            text = _unspaced(untagged("".join(unit.texts), exact=True))
+            text = _unspaced(untagged("".join(unit.texts), edition=1))
             content = "".join(unit.slices)
             if not is_plain(content):
                 others = tuple(_unspaced(read(content)) for read in _OTHERWISE)
@@ -255,11 +255,20 @@ def _unspaced(text: str) -> str:
     return "".join(text.split())
 
 
-# How else an answer may have been read when its response was recorded: as they all were once, and with tags anywhere.
+def _shown_text(content: str, where: Where) -> str:
+    """The first normal form of what is left of ``content`` where its tags are read by today's rules."""
+    return untagged(outside(content, where), edition=1)
+
+
+# How else an answer may have been read when its response was recorded: by each edition of the rules for tags that there
+# was, and with each of its settings.
 _OTHERWISE: tuple[Callable[[str], str], ...] = (
-    functools.partial(untagged, exact=True),
-    functools.partial(untagged, where="start"),
-    functools.partial(untagged, where="anywhere"),
+    functools.partial(untagged, edition=1),
+    functools.partial(untagged, where="start", edition=2),
+    functools.partial(untagged, where="anywhere", edition=2),
+    functools.partial(_shown_text, where="start"),
+    functools.partial(_shown_text, where="lines"),
+    functools.partial(_shown_text, where="anywhere"),
 )
 _READINGS = len(_OTHERWISE)
 _WAYS = range(_READINGS)

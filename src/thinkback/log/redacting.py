@@ -129,7 +129,7 @@ def _block_without(block: Block, pattern: Pattern) -> Any:
             changes = {"text": _cut(block.text, pattern)}
         case ThinkingBlock():
             changes = {"thought": _cut(block.thought, pattern)}
-            gone["signature"] = ""
+            gone |= {"signature": "", "inner": ()}
         case ToolCall():
             changes = {"arguments": _cut_source(block.arguments, pattern)}
         case ToolResult():

@@ -127,7 +127,7 @@ class Leaving:
             changes["wire"] = ""
         if isinstance(block, ThinkingBlock):
             if not self._sharing.reasoning:
-                changes["thought"] = ""
+                changes |= {"thought": "", "inner": ()}
             if not self._sharing.carriers:
                 changes["signature"] = ""
         return msgspec.structs.replace(block, **changes)

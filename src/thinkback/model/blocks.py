@@ -78,7 +78,8 @@ class ThinkingBlock(_Part, frozen=True, tag="thinking"):
     ``is_hidden``: repeats what another block of the response says, so that it is kept but not shown.
     ``marker``: a provider's placeholder ("Thinking...") and nothing else, never shown and never replayed.
     ``opening`` and ``closing`` are the tags that stood around ``thought`` inside ``content``; placeholders in front of
-    it, which are not shown either, are the end of ``opening``.
+    it, which are not shown either, are the end of ``opening``. ``inner`` are tags between which it went on, each with
+    the number of characters of ``thought`` in front of it.
     """
 
     thought: str
@@ -92,6 +93,7 @@ class ThinkingBlock(_Part, frozen=True, tag="thinking"):
     carriers: tuple[Carrier, ...] = ()
     wire: str = ""
     origin: Origin | None = None
+    inner: tuple[tuple[int, str], ...] = ()
 
 
 class ToolCall(_Part, frozen=True, tag="tool_call"):
@@ -226,7 +228,13 @@ def content_slice(block: Text | ThinkingBlock) -> str:
     """The piece of ``content`` this block came from; joining the slices of a response gives ``content`` back."""
     if isinstance(block, Text):
         return block.text
-    return f"{block.opening}{block.thought}{block.closing}"
+    if not block.inner:
+        return f"{block.opening}{block.thought}{block.closing}"
+    pieces, at = [block.opening], 0
+    for place, tags in block.inner:
+        pieces += (block.thought[at:place], tags)
+        at = place
+    return "".join((*pieces, block.thought[at:], block.closing))
 
 
 def wire_object(block: Block) -> str:

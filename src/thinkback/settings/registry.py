@@ -159,9 +159,9 @@ ROWS = (
         "reasoning.tags",
         "tags",
         "choice",
-        "Where tags like <think> in an answer make reasoning of what is between them: at its start, anywhere outside "
-        "code, or nowhere; unset, as the rule says.",
-        choices=("start", "anywhere", "off"),
+        "Where tags like <think> in an answer make reasoning of what is between them: at its start, also at the start "
+        "of a line, anywhere outside code and quotation marks, or nowhere; unset, as the rule says.",
+        choices=("start", "lines", "anywhere", "off"),
         recorded=False,
     ),
     Key(

@@ -5,7 +5,7 @@ Memory is the text itself: each part keeps a list of fragments and joins it once
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from thinkback.model import canonical
@@ -56,3 +56,19 @@ class Arrival:
 def join(fragments: Iterable[str]) -> str:
     """The text that came in ``fragments``, each surrogate pair cut in two as one character."""
     return canonical.whole("".join(fragments))
+
+
+def join_thought(fragments: Sequence[str], inner: Sequence[tuple[int, str]]) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """The thought that came in ``fragments``, and the tags within it by the characters in front of each; ``inner`` has
+    them by the fragments in front of them.
+    """
+    if not inner:
+        return join(fragments), ()
+    pieces: list[str] = []
+    placed: list[tuple[int, str]] = []
+    first = length = 0
+    for count, tags in inner:
+        pieces.append(join(fragments[first:count]))
+        first, length = count, length + len(pieces[-1])
+        placed.append((length, tags))
+    return "".join((*pieces, join(fragments[first:]))), tuple(placed)

@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from thinkback.model.blocks import ThinkingBlock, carriers_of
+from thinkback.model.blocks import ThinkingBlock, carriers_of, content_slice
 from thinkback.model.deltas import Delta, ReasoningDelta
 
 _TEXTS = ("Thinking...", "Thinking…", "[REDACTED]", "[Some reasoning content is encrypted]")
@@ -35,7 +35,11 @@ def marked(block: ThinkingBlock) -> ThinkingBlock:
     if not thought and not carriers_of(block):
         return msgspec.structs.replace(block, marker=True)
     kind = block.kind if thought else "none"
-    return msgspec.structs.replace(block, opening=block.opening + placeholders, thought=thought, kind=kind)
+    length = len(placeholders)
+    before = tuple((place, tags) for place, tags in block.inner if place < length)
+    behind = tuple((place - length, tags) for place, tags in block.inner if place >= length)
+    opening = content_slice(msgspec.structs.replace(block, thought=placeholders, closing="", inner=before))
+    return msgspec.structs.replace(block, opening=opening, thought=thought, kind=kind, inner=behind)
 
 
 class Placeholders:

@@ -20,7 +20,7 @@ from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta
 from thinkback.model.slices import CONTENT, sliced
 from thinkback.model.think_tags import TagSegment, TagSplitter, Where, is_plain
-from thinkback.wire.block_accumulator import join
+from thinkback.wire.block_accumulator import join, join_thought
 from thinkback.wire.placeholders import Placeholders, marked
 
 _index = attrgetter("index")
@@ -36,17 +36,21 @@ class _Slice:
     ``thinks``: tags make it reasoning; ``shown``: it was shown as text before.
     """
 
-    __slots__ = ("at", "closed", "closing", "opening", "pieces", "shown", "thinks")
+    __slots__ = ("at", "closed", "closing", "inner", "opening", "pieces", "shown", "thinks")
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.pieces: list[str] = []
         self.thinks = self.closed = self.shown = False
         self.opening = self.closing = ""
+        self.inner: list[tuple[int, str]] = []
 
     def block(self) -> Text | ThinkingBlock:
         if self.thinks:
-            block = ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
+            thought, inner = join_thought(self.pieces, self.inner)
+            block = ThinkingBlock(
+                thought, source_field=CONTENT, opening=self.opening, closing=self.closing, inner=inner
+            )
             return block if self.shown else marked(block)
         return Text(join(self.pieces))
 
@@ -178,7 +182,7 @@ class Tagging:
         return made
 
     def _take(self, index: int, piece: TagSegment) -> None:
-        if piece.kind != "reasoning":
+        if piece.kind not in ("reasoning", "inner"):
             self._deltas += self._placeholders.rest()
         match piece.kind:
             case "text":
@@ -194,6 +198,9 @@ class Tagging:
                 part = self._thought(index)
                 part.pieces.append(piece.text)
                 self._deltas += self._placeholders.without([ReasoningDelta(piece.text, part.at, self._response)])
+            case "inner":
+                part = self._thought(index)
+                part.inner.append((len(part.pieces), piece.text))
             case "close":
                 part = self._thought(index)
                 part.closing, part.closed = piece.text, True

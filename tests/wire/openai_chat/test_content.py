@@ -18,7 +18,7 @@ SPLITS = [
     ("no closing tag", ["<think>a"], ["<think>a"]),
     ("ends inside the closing tag", ["<think>a</thi"], ["<think>a</thi"]),
     ("interleaved", ["<think>a</think>b", "<think>c</think>d"], ["<think>a</think>", "b", "<think>c</think>", "d"]),
-    ("fragmented", ["<think>a</think>", "<think>b</think>"], ["<think>a</think>", "<think>b</think>"]),
+    ("token by token", ["<think>a</think>", " <think>b</think>"], ["<think>a</think> <think>b</think>"]),
     ("a fence", ["```\n<think>\n```\n"], ["```\n<think>\n```\n"]),
     ("empty", ["<think>\n\n</think>\n\n", "b"], ["<think>\n\n</think>", "\n\nb"]),
     ("attributes", ['<think signature="s">a</think>b'], ['<think signature="s">a</think>', "b"]),

@@ -13,7 +13,7 @@ from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
 from thinkback.model.think_tags import TagSegment, TagSplitter, Where
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
-from thinkback.wire.block_accumulator import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join_thought
 from thinkback.wire.placeholders import Placeholders, marked
 
 
@@ -34,7 +34,7 @@ class Slice:
     ``shown``: it was shown as text before.
     """
 
-    __slots__ = ("at", "citations", "closing", "content", "opening", "pieces", "shown", "wire")
+    __slots__ = ("at", "citations", "closing", "content", "inner", "opening", "pieces", "shown", "wire")
 
     def __init__(self, content: TextContent) -> None:
         self.at = -1
@@ -43,13 +43,14 @@ class Slice:
         self.closing: str | None = None
         self.shown = False
         self.pieces: list[str] = []
+        self.inner: list[tuple[int, str]] = []
         self.citations: list[Any] = []
         self.wire = ""
 
     def block(self) -> Text | ThinkingBlock:
-        text = join(self.pieces)
+        text, inner = join_thought(self.pieces, self.inner)
         if self.closing is not None:
-            block = ThinkingBlock(text, source_field="content", opening=self.opening, closing=self.closing)
+            block = ThinkingBlock(text, source_field="content", opening=self.opening, closing=self.closing, inner=inner)
             return block if self.shown else marked(block)
         if self.citations:
             cited = {"citationsContent": {"content": [{"text": text}], "citations": self.citations}}
@@ -120,7 +121,7 @@ class TextChannel:
         return slice if slice is not None and slice.closing is None else self._open(content)
 
     def _take(self, content: TextContent, piece: TagSegment, separates: bool) -> None:
-        if piece.kind != "reasoning":
+        if piece.kind not in ("reasoning", "inner"):
             self._arrival.deltas += self._placeholders.rest()
         match piece.kind:
             case "text":
@@ -132,6 +133,9 @@ class TextChannel:
                 if slice.pieces or slice.citations:
                     slice = self._open(content)
                 slice.opening, slice.closing = piece.text, ""
+            case "inner":
+                slice = self._thought(content)
+                slice.inner.append((len(slice.pieces), piece.text))
             case "close":
                 self._end_thought(content, piece.text)
             case "lone_close":

@@ -12,7 +12,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, content_slice
-from thinkback.wire.block_accumulator import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join, join_thought
 from thinkback.wire.placeholders import marked
 from thinkback.wire.values import plain
 
@@ -44,7 +44,7 @@ class TextPart:
 class ThoughtPart:
     """Reasoning from the ``thinking`` field, or from tags inside ``content``."""
 
-    __slots__ = ("at", "closing", "field", "fragments", "opening")
+    __slots__ = ("at", "closing", "field", "fragments", "inner", "opening")
 
     def __init__(self, field: str, opening: str = "") -> None:
         self.at = -1
@@ -52,6 +52,7 @@ class ThoughtPart:
         self.opening = opening
         self.closing = ""
         self.fragments: list[str] = []
+        self.inner: list[tuple[int, str]] = []
 
     def add(self, text: str, arrival: Arrival) -> None:
         """A piece of the reasoning."""
@@ -59,8 +60,10 @@ class ThoughtPart:
         arrival.show_reasoning(self, text)
 
     def block(self) -> ThinkingBlock:
-        thought = join(self.fragments)
-        return marked(ThinkingBlock(thought, source_field=self.field, opening=self.opening, closing=self.closing))
+        thought, inner = join_thought(self.fragments, self.inner)
+        return marked(
+            ThinkingBlock(thought, source_field=self.field, opening=self.opening, closing=self.closing, inner=inner)
+        )
 
 
 class WholePart:

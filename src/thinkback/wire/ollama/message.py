@@ -32,6 +32,7 @@ class MessageBuilder:
 
     def add_thinking(self, text: str) -> None:
         """A piece of the ``thinking`` field, which goes on where the last block is such reasoning."""
+        self._end_thought()
         part = self._arrival.current
         if not isinstance(part, ThoughtPart) or part.field != "thinking":
             part = ThoughtPart("thinking")
@@ -60,6 +61,8 @@ class MessageBuilder:
         elif "content" in rest and rest["content"] is None and self.content == "absent":
             self.content = "null"
         images, calls = rest.get("images"), rest.get("tool_calls")
+        if images or calls:
+            self._end_thought()
         if isinstance(images, list) and all(isinstance(image, str) for image in images):
             for image in rest.pop("images"):
                 self._arrival.open(WholePart(Media("image/*", data=image)))
@@ -71,6 +74,11 @@ class MessageBuilder:
     def close(self) -> None:
         """The message has ended: release what was held back."""
         for piece in self._tags.close():
+            self._take(piece)
+
+    def _end_thought(self) -> None:
+        """Something else than content comes next."""
+        for piece in self._tags.end_thought():
             self._take(piece)
 
     def blocks(self) -> list[Block]:
@@ -101,6 +109,8 @@ class MessageBuilder:
             case "open":
                 self._tagged = ThoughtPart("content", opening=piece.text)
                 self._arrival.open(self._tagged)
+            case "inner":
+                self._tagged.inner.append((len(self._tagged.fragments), piece.text))
             case "close":
                 self._tagged.closing = piece.text
                 self._arrival.current = None

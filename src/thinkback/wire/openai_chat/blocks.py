@@ -6,7 +6,7 @@ Memory is the text itself: each part keeps a list of fragments and joins it once
 from __future__ import annotations
 
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, Unknown
-from thinkback.wire.block_accumulator import join
+from thinkback.wire.block_accumulator import join, join_thought
 from thinkback.wire.placeholders import marked
 
 
@@ -35,7 +35,7 @@ class ThoughtPart:
     ``opaque`` is an encrypted value that the host ties to it.
     """
 
-    __slots__ = ("at", "closing", "field", "hidden", "opaque", "opening", "parts")
+    __slots__ = ("at", "closing", "field", "hidden", "inner", "opaque", "opening", "parts")
 
     def __init__(self, field: str, opening: str = "") -> None:
         self.at = -1
@@ -43,6 +43,7 @@ class ThoughtPart:
         self.opening = opening
         self.closing = ""
         self.parts: list[str] = []
+        self.inner: list[tuple[int, str]] = []
         self.hidden = False
         self.opaque = ""
 
@@ -50,7 +51,7 @@ class ThoughtPart:
         return join(self.parts)
 
     def block(self) -> ThinkingBlock:
-        thought = self.text()
+        thought, inner = join_thought(self.parts, self.inner)
         return marked(
             ThinkingBlock(
                 thought,
@@ -60,6 +61,7 @@ class ThoughtPart:
                 opening=self.opening,
                 closing=self.closing,
                 carriers=(Carrier("encrypted", self.opaque),) if self.opaque else (),
+                inner=inner,
             )
         )
 

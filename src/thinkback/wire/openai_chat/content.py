@@ -36,9 +36,12 @@ class Content:
     def add_list(self, parts: list[Any], complete: bool = False) -> None:
         """Content that comes as a list of parts: texts and reasoning are read, other parts are kept as they are."""
         for part in parts:
+            is_text = isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+            if not is_text:
+                self.end_thought()
             if listed.is_reasoning(part):
                 listed.add(part, self._arrival, complete)
-            elif not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            elif not is_text:
                 self._arrival.open(UnknownPart(canonical.source(part)))
             elif len(part) == 2:
                 self.add(part["text"])
@@ -58,6 +61,11 @@ class Content:
         part.parts.append(text)
         arrival.show_text(part, text)
 
+    def end_thought(self) -> None:
+        """Something else than text of the content comes next."""
+        for piece in self._tags.end_thought():
+            self._take(piece)
+
     def close(self) -> None:
         """Release what was held back."""
         for piece in self._tags.close():
@@ -74,6 +82,8 @@ class Content:
                 self._tagged = ThoughtPart("content", opening=piece.text)
                 self._arrival.open(self._tagged)
                 self._echo = _Echo(self._reasoning.said) if self._reasoning.said else None
+            case "inner":
+                self._tagged.inner.append((len(self._tagged.parts), piece.text))
             case "close":
                 self._end_echo()
                 self._tagged.closing = piece.text

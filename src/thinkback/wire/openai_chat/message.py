@@ -44,6 +44,8 @@ class MessageBuilder:
             return
         first, second, third = delta.reasoning_content, delta.reasoning, delta.reasoning_text
         details = delta.reasoning_details
+        if first or second or third or details:
+            self._content.end_thought()
         if details or (third and (first or second)) or (first and second):
             named = (("reasoning_content", first), ("reasoning", second), ("reasoning_text", third))
             self._reasoning.add([(name, text) for name, text in named if text], details or ())
@@ -67,6 +69,7 @@ class MessageBuilder:
     def _add_rest(self, delta: chunks.ChatDelta) -> None:
         if delta.tool_calls or delta.refusal:
             self._reasoning.answered()
+            self._content.end_thought()
         for call in delta.tool_calls or ():
             function = call.function or chunks.NO_FUNCTION
             part = self._calls.add(call.index, call.id, function.name, function.arguments)
@@ -82,6 +85,8 @@ class MessageBuilder:
     def add_object(self, delta: dict[str, Any], complete: bool = False) -> None:
         """One streamed delta, or a ``complete`` message, with anything in it."""
         rest = {key: value for key, value in delta.items() if key not in ("role", "index")}
+        if not isinstance(rest.get("content"), str | list):
+            self._content.end_thought()
         self._reasoning.take(rest, complete)
         opaque = rest.get(OPAQUE)
         if opaque and isinstance(opaque, str):
@@ -92,6 +97,7 @@ class MessageBuilder:
         calls = rest.pop("tool_calls", None)
         if calls or rest.get("refusal"):
             self._reasoning.answered()
+            self._content.end_thought()
         if isinstance(calls, list):
             for call in calls:
                 if isinstance(call, dict):
