@@ -1,11 +1,17 @@
-"""A client that sends a call back without its reasoning: straight to the referee, then through a gateway."""
+"""A client that sends a call back without its reasoning: straight to the referee, then through a gateway.
+
+The environment variable THINKBACK_GATEWAY_KEY has the key of a gateway that demands one.
+"""
 
 import json
+import os
+import sys
 import urllib.error
 import urllib.request
 
 WEATHER = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
-HEADERS = {"content-type": "application/json", "authorization": "Bearer any"}
+KEY = os.environ.get("THINKBACK_GATEWAY_KEY", "any")
+HEADERS = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
 
 
 def ask(url, body):
@@ -22,7 +28,12 @@ for url, model in (
 ):
     messages = [{"role": "user", "content": "What is the weather in Oslo?"}]
     body = {"model": model, "messages": messages, "tools": [{"type": "function", "function": WEATHER}]}
-    call = json.load(ask(url, body))["choices"][0]["message"]["tool_calls"][0]
+    with ask(url, body) as first:
+        if first.status == 401:
+            sys.exit(f"{url} refused the key: set THINKBACK_GATEWAY_KEY to one of `thinkback gateway keys create`")
+        if first.status != 200:
+            sys.exit(f"{url} answered {first.status}: {first.read().decode()}")
+        call = json.load(first)["choices"][0]["message"]["tool_calls"][0]
     messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": "rain"})
     with ask(url, body) as answer:

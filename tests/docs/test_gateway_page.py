@@ -111,6 +111,21 @@ def test_the_readme_shows_a_forgetful_client_as_it_fares(
     assert re.sub(r"\b[0-9a-f]{24}\b", "ID", shown) == re.sub(r"\b[0-9a-f]{24}\b", "ID", capsys.readouterr().out)
 
 
+def test_the_forgetful_client_names_the_key_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gateway with keys refuses it: it ends with the variable to set."""
+    client = (ROOT / "examples" / "gateway" / "forgetful_client.py").read_text(encoding="utf-8")
+    monkeypatch.delenv("THINKBACK_GATEWAY_KEY", raising=False)
+    with (
+        Referee() as referee,
+        running("thinkback.servers.gateway.running.wiring:open_behind", store={"path": str(tmp_path)}) as house,
+    ):
+        code = client.replace("http://127.0.0.1:8077", referee.url).replace(":8484/", f":{house.port}/")
+        with pytest.raises(SystemExit, match="refused the key: set THINKBACK_GATEWAY_KEY"):
+            exec(compile(code, "forgetful_client.py", "exec"), {})
+
+
 def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:
     """A gateway with the referee as its provider."""
     return running(

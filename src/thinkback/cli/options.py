@@ -388,15 +388,28 @@ def existing_path(db: str) -> str:
 
 
 def chosen(store: SessionStore, name: str | None) -> SessionInfo:
-    """The session called ``name``, else the one used last, sub-agents aside."""
+    """The session called ``name``, else the one used last that asked a model, sub-agents aside; without one the newest.
+
+    A session that has only notes, tags or settings is no answer to a command that names none.
+    """
     if name:
         return store.find(name)
-    found = next((info for info in newest_first(store) if not info.is_task), None)
+    listed = store.sessions(_FEW)
+    found = next((info for info in listed if not info.is_task and _has_request(store, info)), None)
+    found = found or next((info for info in newest_first(store) if not info.is_task), None)
     if found is None:
         raise NotFoundError(
             "the log has no sessions yet", next_actions=("`thinkback chat` or `thinkback run` begins one",)
         )
     return found
+
+
+def _has_request(store: SessionStore, info: SessionInfo) -> bool:
+    """True where a model answered in the session, or was asked and did not."""
+    summary = store.log.summaries([info.id]).get(info.id)
+    if summary is not None and summary.tally.models:
+        return True
+    return any(commit.kind == "request" for commit in store.commits(info.id))
 
 
 def newest_first(store: SessionStore) -> Iterator[SessionInfo]:

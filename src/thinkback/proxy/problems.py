@@ -88,7 +88,7 @@ def problem_of(error: BaseException) -> Answer:
         case NetworkError():
             return Answer(Problem(502, "the upstream cannot be reached, or broke off", code="upstream_unreachable"))
         case CredentialError():
-            return Answer(Problem(502, "no credentials are known for this upstream", code="upstream_credentials"))
+            return Answer(Problem(400, _without_credentials(error), code="upstream_credentials"))
         case BudgetSpent():
             return Answer(Problem(429, error.message, code="reasoning_budget_spent"))
         case NotFoundError():
@@ -101,6 +101,18 @@ def problem_of(error: BaseException) -> Answer:
             return Answer(Problem(400, error.message, code=error.kind, param=param))
         case _:
             return Answer(Problem(500, "the gateway failed", code="internal"))
+
+
+def _without_credentials(error: CredentialError) -> str:
+    """The words for a client whose request cannot go out: SDKs send a 5xx again, which would not help."""
+    variables = error.details.get("variables")
+    if not isinstance(variables, list):
+        return "the gateway has no usable credentials for this upstream: its log says why"
+    names = " or ".join(map(str, variables)) or "a key"
+    return (
+        f"the gateway has no key for {error.details['endpoint']}: set {names} in the gateway's environment, "
+        "or name the key of the upstream in gateway.toml"
+    )
 
 
 def refuses_own_key(error: Exception) -> bool:

@@ -316,6 +316,7 @@ class SessionStore:
         to: str | os.PathLike[str] | IO[bytes],
         *,
         session: str = "",
+        branch: str = "",
         family: bool = False,
         format: str = "",
         with_reasoning: bool = False,
@@ -327,6 +328,7 @@ class SessionStore:
         """Write the log, one ``session``, or its whole ``family`` to a file or stream; returns how much that was.
 
         ``format`` is jsonl (which ``import_`` reads), markdown, html or parquet; without it the file's ending says.
+        Markdown and HTML have one branch of a session, the current one or ``branch``; the others have all.
         What nobody said stays here: reasoning, carriers and accounts go along where they are asked for, everything with
         ``complete``, as for a copy of one's own. ``with_history`` shows what edits and checkpoints replaced, as
         ``complete`` does.
@@ -343,6 +345,7 @@ class SessionStore:
             to,
             now(),
             session=session,
+            branch=branch,
             family=family,
             format=format,
             sharing=sharing,

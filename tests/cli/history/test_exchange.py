@@ -49,6 +49,23 @@ def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
     assert "<details" in _page(opaque)
 
 
+@pytest.mark.parametrize("ending", ["md", "html"])
+def test_pages_name_the_branches_that_they_leave_out(talked: Command, inside: Inside, ending: str) -> None:
+    """On the page and on standard error, with the option that writes another one; JSON Lines have all."""
+    question = inside("log", "--json").json[0]["hash"]
+    inside("branch", "aside", question, "--session", "talk", "--switch")
+    place = talked.place / f"talk.{ending}"
+    left = inside("export", str(place), "--session", "talk")
+    assert "1 other branch (--branch NAME writes another one, a .jsonl file has all)" in left.err.replace("\n", " ")
+    assert "The branch main is not in this file: thinkback export --branch NAME" in place.read_text()
+    whole = talked.place / f"whole.{ending}"
+    done = inside("export", str(whole), "--session", "talk", "--branch", "main")
+    assert "other branch" not in done.err  # aside ends within main
+    assert len(whole.read_text()) > len(place.read_text())
+    assert "other branch" not in inside("export", str(talked.place / "all.jsonl"), "--session", "talk").err
+    assert 2 == inside("export", str(talked.place / "no.jsonl"), "--session", "talk", "--branch", "main").code
+
+
 @pytest.mark.parametrize(("typed", "goes"), [(b"y\n", True), (b"n\n", False)])
 def test_a_person_is_asked_whether_reasoning_goes_along(opaque: Command, typed: bytes, goes: bool) -> None:
     """On a terminal; opaque values do not go along either way."""

@@ -33,6 +33,18 @@ def test_context_and_budget(talked: Command) -> None:
     assert 100_000 == talked("usage", "--json").json["budget"]["limit"]
 
 
+def test_a_command_that_names_no_session_says_which_it_shows(talked: Command, inside: Inside) -> None:
+    """It is the newest in which a model was asked; one with a note alone says nothing."""
+    with thinkback.open(talked.db) as store:
+        store.session("notes").commit("Remember the milk.")
+    assert "note" in inside("sessions").out
+    told = inside("usage")
+    assert "session talk, the one used last; --all covers the whole log" in told.err
+    assert ("talk", 2) == ((found := inside("usage", "--json").json)["session"], found["total"]["steps"])
+    assert "session talk, last request:" in inside("why").out
+    assert "session talk" not in inside("usage", "talk").err
+
+
 def test_sub_agents_have_a_line_and_are_part_of_the_sum(command: Command, referee: Referee) -> None:
     """With those that they had in turn; a family counts them where they are."""
     task = Step(tool_calls=[Call("task", {"prompt": "Count."})])

@@ -36,6 +36,13 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
     metavar="NAME",
     help="Export only this session, with the commits that it was forked from.",
 )
+@click.option(
+    "--branch",
+    metavar="BRANCH",
+    default="",
+    shell_complete=complete.branches,
+    help="With --session: export this branch to Markdown or HTML instead of the current one.",
+)
 @click.option("--family", is_flag=True, help="With --session: export all sessions of its family of forks.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: from FILE's extension.")
 @click.option("--with-reasoning", is_flag=True, help="Include reasoning, which is left out otherwise.")
@@ -48,6 +55,7 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 def export_command(
     file: str,
     session: str,
+    branch: str,
     family: bool,
     form: str | None,
     with_reasoning: bool,
@@ -66,6 +74,8 @@ def export_command(
     """
     if family and not session:
         raise click.UsageError("--family goes with --session")
+    if branch and (family or not session):
+        raise click.UsageError("--branch goes with --session, and without --family")
     from thinkback.session.exchange.exporting import format_of
 
     with existing_log(db) as store:
@@ -75,6 +85,8 @@ def export_command(
                     f"{file} is a session: name it with --session {file}, and a file such as {file}.md"
                 )
             _check_ending(file)
+        if branch and (form or ("jsonl" if file == "-" else format_of(file))) in ("jsonl", "parquet"):
+            raise click.UsageError("--branch is for Markdown and HTML: JSON Lines and Parquet have every branch")
         refuse_taken(file, force)
         write = _writer(store, file, form)
 
@@ -83,6 +95,7 @@ def export_command(
                 return write(
                     sys.stdout.buffer if file == "-" else file,
                     session=session,
+                    branch=branch,
                     family=family,
                     with_reasoning=with_reasoning,
                     with_carriers=with_carriers,
@@ -104,6 +117,7 @@ def export_command(
                 "commits": done.commits,
                 "left_out": done.left_out,
                 "reasoning_left_out": done.reasoning,
+                "branches_left_out": done.branches,
             }
         )
     elif file != "-":
@@ -157,6 +171,9 @@ def tell_left_out(done: Exported, form: str) -> None:
         parts.append(f"{thought} of reasoning (--with-reasoning includes {them})")
     if done.left_out and form not in ("html", "markdown"):
         parts.append("opaque values and accounts (--complete includes everything, for a copy of your own)")
+    if done.branches:
+        others = "1 other branch" if done.branches == 1 else f"{done.branches} other branches"
+        parts.append(f"{others} (--branch NAME writes another one, a .jsonl file has all)")
     if parts:
         terminal.note(f"left out: {'; '.join(parts)}")
 

@@ -64,7 +64,8 @@ def usage_command(
     db: str,
     as_json: bool,
 ) -> None:
-    """Show the tokens that SESSION or the whole log used, counted alike for every provider.
+    """Show the tokens that SESSION (default: the session used last) or the whole log (--all) used, counted alike for
+    every provider.
 
     Also shown: the cost, if the provider reports it or a price is known (your own prices: prices.toml in the
     configuration directory), the stored tokens, the tokens of the next request, and the reasoning budget if one is set.
@@ -83,6 +84,8 @@ def usage_command(
         _show_log(used.by(cast("Facet", by), moment(since or None, now()) or 0, program, project), by, as_json)
         return
     with open_line(db, session) as found:
+        if not session and not as_json:
+            terminal.note(f"session {found.name}, the one used last; --all covers the whole log")
         show_usage(found, by, family, as_json)
 
 
@@ -159,7 +162,7 @@ def _facts(session: Session) -> tuple[list[str], dict[str, object]]:
     budget = usage.budget()
     context = usage.context() if session.conversation.configure().place.is_complete else None
     notes: list[str] = []
-    facts: dict[str, object] = {}
+    facts: dict[str, object] = {"session": session.name}
     if context is not None:
         notes.append("the table: all requests so far, as the provider counted them (~: estimated)")
         notes.append(size_line(context, "size of the next request"))

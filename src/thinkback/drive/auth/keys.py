@@ -49,6 +49,7 @@ def key_missing(endpoint: Endpoint) -> CredentialError:
     names = " or ".join(endpoint.auth.env) or "a key"
     return CredentialError(
         f"{endpoint.id} needs a key",
+        details={"endpoint": endpoint.id, "variables": list(endpoint.auth.env)},
         next_actions=(
             f"set {names} in the environment",
             f"or keep it on this machine: thinkback keys set {endpoint.id}",

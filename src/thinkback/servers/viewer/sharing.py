@@ -29,7 +29,7 @@ from thinkback.servers.viewer.lines import Line, Lines
 from thinkback.servers.viewer.looking_back import Mending
 from thinkback.servers.viewer.pages import STATIC, pieces
 from thinkback.servers.viewer.replay import Cell, Column, Row, Tally, rows_of, tally
-from thinkback.session.exchange.exporting import Exported, Target, as_shared, choose, write
+from thinkback.session.exchange.exporting import Exported, Target, as_shared, choose, other_branches, write
 from thinkback.session.observing import readable_prices, usd_of
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import TITLE
@@ -47,7 +47,9 @@ class Why(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """A session in a file; it is number ``number``. ``repeated`` entries are those of sessions before it."""
+    """A session in a file; it is number ``number``. ``repeated`` entries are those of sessions before it.
+    ``other_branches`` says which of its branches are not in the file.
+    """
 
     number: int
     info: SessionInfo
@@ -58,6 +60,7 @@ class Chapter(NamedTuple):
     usd: float | None
     shown: Sequence[Shown]
     repeated: int
+    other_branches: str
     why: Why | None
 
 
@@ -66,6 +69,7 @@ def export(
     to: Target,
     *,
     session: str = "",
+    branch: str = "",
     family: bool = False,
     with_reasoning: bool = False,
     with_carriers: bool = False,
@@ -80,7 +84,7 @@ def export(
     chosen = [each.info for each in choose(store.log, session, family) if each.fork is None]
     sharing, time = Sharing(with_reasoning, with_carriers, complete), now()
     left_out = [word for word in sharing.left_out if word != "carriers"]
-    binding = _Binding(store, sharing, Leaving(sharing, time), with_history or complete)
+    binding = _Binding(store, sharing, Leaving(sharing, time), with_history or complete, branch)
     meter = Meter(progress, sum(info.commits for info in chosen), "commits")
     style = (STATIC / "viewer.css").read_text("utf-8")
     written = pieces(
@@ -101,20 +105,23 @@ def export(
 class _Binding:
     """Makes the chapters of a file, one after the other; ``done`` counts along."""
 
-    def __init__(self, store: SessionStore, sharing: Sharing, leaving: Leaving, history: bool) -> None:
+    def __init__(
+        self, store: SessionStore, sharing: Sharing, leaving: Leaving, history: bool, branch: str = ""
+    ) -> None:
         self.done = Exported()
         self._store, self._sharing, self._leaving, self._history = store, sharing, leaving, history
+        self._branch = branch
         self._seen: set[int] = set()
         self._prices = readable_prices()
 
     def chapters(self, infos: Sequence[SessionInfo], meter: Meter) -> Iterator[Chapter]:
-        """A chapter for each session: its current branch."""
+        """A chapter for each session: the branch that was named, else its current one."""
         for number, info in enumerate(infos, 1):
             yield self._chapter(number, info, meter)
             self.done.sessions += 1
 
     def _chapter(self, number: int, info: SessionInfo, meter: Meter) -> Chapter:
-        line = Lines(self._store.log).read(info, info.branch)
+        line = Lines(self._store.log).read(info, self._branch or info.branch)
         left = as_shared(line.commits, self._leaving, self.done, meter)
         read = [_as_read(one, other) for one, other in zip(line.commits, left, strict=True)]
         entries = self._entries(line, read)
@@ -130,6 +137,7 @@ class _Binding:
             usd_of(uses, self._prices),
             [shown_of(new, at, self._prices) for at in range(len(new))],
             len(entries) - len(new),
+            other_branches(self._store.log, info, line.commits, self.done),
             self._why(line, read, entries),
         )
 

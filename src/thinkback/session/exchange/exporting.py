@@ -1,8 +1,8 @@
 """Export: sessions as JSON Lines, Markdown, HTML or Parquet.
 
 Promises: what is meant for sharing has no reasoning, no carrier and no account in it unless it is asked for; a file is
-whole or not there; one branch is held at a time. JSON Lines and Parquet hold every branch, Markdown and HTML the
-current one.
+whole or not there; one branch is held at a time. JSON Lines and Parquet hold every branch, Markdown and HTML one of
+each session, and name the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from thinkback.errors import ExportFileError, NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
-from thinkback.log.lines import common
+from thinkback.log.lines import common, holds
 from thinkback.log.names import questions
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, SessionInfo, Store
@@ -37,7 +37,7 @@ SHARED = Sharing()
 
 class Exported(msgspec.Struct):
     """How much was written; of ``left_out`` commits a part was kept back, of ``reasoning`` of them what was thought.
-    ``turns`` are the questions among them.
+    ``turns`` are the questions among them. ``branches`` were left out, which hold more than what was written.
     """
 
     sessions: int = 0
@@ -45,6 +45,7 @@ class Exported(msgspec.Struct):
     left_out: int = 0
     reasoning: int = 0
     turns: int = 0
+    branches: int = 0
 
     def count(self, commit: Commit, left: Commit) -> None:
         """A commit went, as ``left``."""
@@ -175,6 +176,7 @@ def export(
     time: int,
     *,
     session: str = "",
+    branch: str = "",
     family: bool = False,
     format: str = "",
     sharing: Sharing = SHARED,
@@ -182,7 +184,8 @@ def export(
     progress: Progress | None = None,
 ) -> Exported:
     """Write sessions in a format, that of the file's ending if none is named. ``history``: with what edits and
-    checkpoints replaced, which is in what is ``complete``, too. ``time`` is now, microseconds UTC.
+    checkpoints replaced, which is in what is ``complete``, too. Markdown and HTML have the ``branch`` of the one
+    ``session``, else the current one of each. ``time`` is now, microseconds UTC.
     """
     history = history or sharing.complete
     wanted = format or format_of(to)
@@ -205,7 +208,7 @@ def export(
     else:
         pages = {"markdown": _markdown, "html": _page}[wanted]
         title = whole[0].info.name if len(whole) == 1 else "thinkback"
-        text = pages(title, _transcripts(log, whole, leaving, history, done, meter), done)
+        text = pages(title, _transcripts(log, whole, branch, leaving, history, done, meter))
         write(to, (piece.encode("utf-8", "replace") for piece in text))
     meter.end()
     return done
@@ -228,15 +231,35 @@ def _path(to: Target) -> str:
     return os.fspath(to)
 
 
+class _Told(NamedTuple):
+    """A session as people read it: one branch of it, and what of the session is not in the file."""
+
+    info: SessionInfo
+    branch: str
+    left_out: str
+    entries: Iterator[TranscriptEntry]
+
+
 def _transcripts(
-    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, done: Exported, meter: Meter
-) -> Iterator[tuple[SessionInfo, Iterator[TranscriptEntry]]]:
-    """What people read of each session: its current branch."""
-    for each in chosen:
-        info = each.info
-        line = as_shared(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done, meter)
+    log: Store, chosen: Sequence[Chosen], branch: str, leaving: Leaving, history: bool, done: Exported, meter: Meter
+) -> Iterator[_Told]:
+    for info in (each.info for each in chosen):
+        line = log.read(info.id, branch=branch or info.branch)
+        before, others = done.reasoning, other_branches(log, info, line, done)
+        shared = as_shared(line, leaving, done, meter)
         done.sessions += 1
-        yield info, transcript(line, history)
+        left_out = " ".join(filter(None, (without_reasoning(done.reasoning - before), others)))
+        yield _Told(info, branch or info.branch, left_out, transcript(shared, history))
+
+
+def other_branches(log: Store, info: SessionInfo, line: Sequence[Commit], done: Exported) -> str:
+    """Tell which branches a file lacks that has the ``line`` of one, and count them; empty for none."""
+    names = [branch.name for branch in log.refs.list(info.id) if not holds(line, branch.head)]
+    if not names:
+        return ""
+    done.branches += len(names)
+    what = f"The branch {names[0]} is" if len(names) == 1 else f"The branches {', '.join(names)} are"
+    return f"{what} not in this file: thinkback export --branch NAME writes another branch, a .jsonl file has all."
 
 
 def without_reasoning(blocks: int) -> str:
@@ -249,29 +272,23 @@ def without_reasoning(blocks: int) -> str:
     )
 
 
-def _markdown(
-    title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]], done: Exported
-) -> Iterator[str]:
+def _markdown(title: str, told: Iterable[_Told]) -> Iterator[str]:
     from thinkback.session.transcripts import markdown
 
-    before = 0
-    for info, entries in told:
-        yield from markdown.opening(info, info.branch, without_reasoning(done.reasoning - before))
-        before = done.reasoning
-        for said in entries:
+    for each in told:
+        yield from markdown.opening(each.info, each.branch, each.left_out)
+        for said in each.entries:
             yield from markdown.entry(said)
 
 
-def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]], done: Exported) -> Iterator[str]:
+def _page(title: str, told: Iterable[_Told]) -> Iterator[str]:
     from thinkback.session.transcripts import page
 
     start, end = page.ends(title)
     yield start
-    before = 0
-    for info, entries in told:
-        yield from page.opening(info, info.branch, without_reasoning(done.reasoning - before))
-        before = done.reasoning
-        for said in entries:
+    for each in told:
+        yield from page.opening(each.info, each.branch, each.left_out)
+        for said in each.entries:
             yield from page.entry(said)
     yield end
 

@@ -281,8 +281,21 @@ def test_place_without_a_key_is_left_out() -> None:
         }
     )
     assert ["openai/y"] == tried(router(given).choose("m", OPEN))
-    with pytest.raises(CredentialError, match="deepseek needs a key"):
+    with pytest.raises(CredentialError, match="deepseek needs a key") as caught:
         router(given).choose("n", OPEN)
+    problem = problem_of(caught.value).problem
+    assert (400, "upstream_credentials") == (problem.status, problem.code)  # SDKs send a 5xx three times
+    assert "no key for deepseek: set DEEPSEEK_API_KEY in the gateway's environment" in problem.message
+
+
+def test_a_gateway_without_any_key_lists_what_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The referee answers there; beside an endpoint with a key it is not offered."""
+    for name in {name for endpoint in BOOK.endpoints() for name in endpoint.auth.env}:
+        monkeypatch.delenv(name, raising=False)
+    assert ["referee/deepseek-v4-pro"] == router(config()).names(OPEN)
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-1")
+    names = {name.partition("/")[0] for name in router(config()).names(OPEN)}
+    assert ("deepseek" in names, "referee" in names) == (True, False)
 
 
 def test_key_from_a_file(tmp_path: Path) -> None:

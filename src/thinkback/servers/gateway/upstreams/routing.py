@@ -230,19 +230,19 @@ class Router:
             yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
 
     def _keyed(self) -> Iterator[str]:
-        """The endpoints that are no upstream here and whose key is in the environment or kept on this machine."""
-        names = {name for endpoint in self._rulebook.endpoints() for name in endpoint.auth.env}
+        """The endpoints that are no upstream here and whose key is in the environment or kept on this machine.
+
+        A gateway that has nothing else lists those that need no key.
+        """
+        endpoints = [endpoint for endpoint in self._rulebook.endpoints() if endpoint.id not in self._config.upstreams]
+        names = {name for endpoint in endpoints for name in endpoint.auth.env}
         try:
             there = keys.places(names).keys() & names
         except ThinkbackError:  # a key file that cannot be read is reported where a key is needed
             there = {name for name in names if os.environ.get(name)}
-        for endpoint in self._rulebook.endpoints():
-            if (
-                there.intersection(endpoint.auth.env)
-                and endpoint.base_url
-                and endpoint.id not in self._config.upstreams
-            ):
-                yield endpoint.id
+        keyed = [one.id for one in endpoints if one.base_url and there.intersection(one.auth.env)]
+        keyless = (one.id for one in endpoints if one.base_url and one.auth.scheme == "none")
+        yield from keyed if keyed or self._config.upstreams else keyless
 
     def _models_of(self, upstream: str) -> list[str]:
         """The models of an upstream that are known by name: from aliases, and from the catalogue."""
