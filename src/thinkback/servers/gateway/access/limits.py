@@ -132,7 +132,9 @@ class SharedMinutes:
                 self._executor, self._office.rates.take, grant.tenant, grant.key, per_minute
             )
             try:
-                return await asyncio.wait_for(take, PATIENCE if self._blind else None)
+                # not wait_for: up to Python 3.11 that loses a cancellation which comes together with the answer
+                async with asyncio.timeout(PATIENCE if self._blind else None):
+                    return await take
             except (StoreError, TimeoutError) as error:
                 failure = error
                 self._rests_until = self._clock() + RESTS

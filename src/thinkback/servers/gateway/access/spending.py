@@ -235,8 +235,9 @@ class Spending:
     async def _read(self, key: str, known: _Known | None) -> _Known:
         at = self._clock()
         try:
-            reading = self._run(lambda: self._office.spending.read(key))
-            found = _Known(await asyncio.wait_for(reading, PATIENCE if self._blind else None), at)
+            # not wait_for: up to Python 3.11 that loses a cancellation which comes together with the answer
+            async with asyncio.timeout(PATIENCE if self._blind else None):
+                found = _Known(await self._run(lambda: self._office.spending.read(key)), at)
         except (StoreError, TimeoutError) as error:
             if not self._blind:
                 raise Refused(

@@ -118,7 +118,8 @@ class Listener:
         self._app.leave()
         if seconds:
             with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await hurry.wait()
 
     async def drain(self, seconds: float) -> None:
         """Accept nothing more, let what is open end within ``seconds``, then end it; all connections are closed.
