@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tests.log.build import Line
 from tests.log.echoes import CHANGES, FRONTS, echoed, written
-from thinkback.log.echo_digests import chain, drafts_of, echoed_messages, of_call, of_response, visible_text, windows
+from thinkback.log.echo_digests import (
+    chain,
+    drafts_of,
+    echoed_messages,
+    message_starts,
+    of_call,
+    of_response,
+    visible_text,
+    windows,
+)
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
 from thinkback.model.think_tags import Edition, untagged
@@ -75,6 +84,7 @@ def test_an_echo_has_the_values_of_what_is_stored(front: str, drafts: list[Draft
             change(body)
     stored = echoed_messages(drafts)
     assert [one.value for one in stored] == [one.value for one in echoed(body, front)]
+    assert [one.at[0] for one in stored] == list(message_starts(drafts))
 
 
 def test_digests_are_those_of_the_specification() -> None:
@@ -155,6 +165,13 @@ def test_neighbours_of_one_speaker_are_one_message() -> None:
     ]
     assert value_of(*together) == value_of(*apart)
     assert [((0, 1), ()), ((2, 3, 4, 5), ("one", "two"))] == [(one.at, one.responses) for one in echoed_messages(apart)]
+
+
+def test_messages_begin_where_their_first_draft_is() -> None:
+    """Neighbours of one speaker are one message; a system message is none."""
+    drafts = [Draft(kind, Message(kind)) for kind in ("system", "user", "user", "system")]
+    drafts += [Draft("assistant", Text("Well.")), Draft("user", Message("Why?"))]
+    assert [1, 4, 5] == list(message_starts(drafts))
 
 
 def test_neighbours_are_one_message_however_their_tags_are_read() -> None:

@@ -219,6 +219,20 @@ def test_among_equal_conversations_marks_decide_then_the_newest(kept: list[Marks
     best = max(range(len(kept)), key=lambda at: (shares(kept[at]), at))
     assert f"response {best}" == of(found.base)
     assert (None if len(kept) == 1 else min(len(kept), CANDIDATES)) == (found.choice and found.choice.fitting)
+    named = shares(kept[best])[0]
+    alike = [at for at, marks in enumerate(kept) if shares(marks)[:2] == [named, True] and at != best]
+    alike.sort(key=lambda at: (shares(kept[at]), at), reverse=True)
+    if len(alike) < CANDIDATES:  # of more the newest are known
+        assert [f"response {at}" for at in alike] == [seen.response for seen in found.others]
+
+
+def test_others_of_equal_system_and_tools_have_the_ids_of_the_request_where_these_tell() -> None:
+    """So that no conversation goes on with the calls of another."""
+    book = Book()
+    marks = Marks(context=b"c" * 16)
+    ids = [book.record([asks("x")], answers("y", id), marks=marks) for id in ("1", "2", "1")]
+    found = book.recognise(asks("x"), answers("y", "1"), gives("1"), marks=marks)
+    assert (ids[2], [ids[0]]) == (of(found.base), [seen.response for seen in found.others])
 
 
 def test_each_of_a_hundred_named_conversations_is_found() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -90,6 +90,11 @@ def echoed_messages(drafts: Sequence[Draft]) -> list[EchoedMessage]:
         value = _digest(_VISIBLE, _encoded(form))
         messages.append(EchoedMessage(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses), others))
     return messages
+
+
+def message_starts(line: Iterable[Draft | Commit]) -> Iterator[int]:
+    """The place in ``line`` at which each of its messages (see ``echoed_messages``) begins, one by one."""
+    return (run.at[0] for run in _runs(_units(line)))
 
 
 def readings(messages: Sequence[EchoedMessage]) -> list[list[bytes]]:
@@ -186,7 +191,7 @@ class _Run:
         self.responses += other.responses
 
 
-def _units(drafts: Sequence[Draft]) -> Iterable[_Run]:
+def _units(drafts: Iterable[Draft | Commit]) -> Iterable[_Run]:
     """Each message, response and result for itself."""
     unit: _Run | None = None
     response, whole = "", True

@@ -9,7 +9,7 @@ exactly one answers to it. Must not: look up, or know where.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -67,7 +67,8 @@ class Recognised(msgspec.Struct, frozen=True):
     ``base`` is the response that ends the longest known beginning, ``through`` the index of its message (-1: there is
     none). Of the model's messages behind it, ``restored`` are those found one by one, ``missing`` all others;
     ``doubtful`` are those that answer to one of the missing together, newest first, and ``cuts`` responses that broke
-    off where one of the missing stands. ``choice`` says how the base was chosen where several fitted.
+    off where one of the missing stands. ``choice`` says how the base was chosen where several fitted; ``others`` of
+    these have equal system and tools as well, and the base's name if that decided, in order.
     """
 
     base: Seen | None
@@ -77,6 +78,7 @@ class Recognised(msgspec.Struct, frozen=True):
     doubtful: dict[int, tuple[Seen, ...]] = {}
     cuts: dict[int, tuple[Seen, ...]] = {}
     choice: Choice | None = None
+    others: tuple[Seen, ...] = ()
 
 
 class Search:
@@ -102,6 +104,7 @@ class Search:
         self._base: Seen | None = None
         self._through = -1
         self._choice: Choice | None = None
+        self._alternatives: tuple[Seen, ...] = ()
 
     def wanted(self) -> list[bytes]:
         """The digests to look up next; none once everything is known that can be."""
@@ -154,7 +157,8 @@ class Search:
             else:
                 restored[at] = found
                 taken.add(found.response)
-        return Recognised(self._base, self._through, restored, tuple(missing), doubtful, cuts, self._choice)
+        base, through, choice, others = self._base, self._through, self._choice, self._alternatives
+        return Recognised(base, through, restored, tuple(missing), doubtful, cuts, choice, others)
 
     def digests_of(self, at: int) -> list[bytes]:
         """All digests by which the response in message ``at`` may be found."""
@@ -191,9 +195,20 @@ class Search:
             same = [(f"{BY_CALLS}, {words}", id, seen) for words, id, seen in sharing if tells and id in alike]
             if same or (sharing and (named or not tells)):
                 words, _, chosen = (same or sharing)[0]
+                self._alternatives = self._in_context(at, chosen.response, {id for _, id, _ in same}, named=named)
                 return chosen, Choice(words, len(fitting))
         chosen = next(iter((alike if tells else fitting).values()))
         return chosen, Choice(BY_CALLS if tells else "", len(fitting))
+
+    def _in_context(self, at: int, chosen: str, same: Set[str], *, named: bool) -> tuple[Seen, ...]:
+        """The others (of ``same``, if that has any) that end the beginning up to ``at`` with equal system and tools."""
+        found: dict[str, Seen] = {}
+        for level in self._levels:
+            if level.has_context and level.has_name is named:
+                for id, seen in self._all_found(self._narrowed(at, level)).items():
+                    if id != chosen and (not same or id in same):
+                        found.setdefault(id, seen)
+        return tuple(found.values())
 
     def _by_calls(self, at: int) -> Seen | None:
         """The one response that made all calls of a message."""

@@ -42,6 +42,7 @@ class Level(NamedTuple):
     data: bytes
     words: str
     has_name: bool = False
+    has_context: bool = False
 
 
 _WORDS = ("of this name", "with equal system and tools", "of the same client")
@@ -55,7 +56,8 @@ def levels(marks: Marks) -> list[Level]:
     for used in itertools.product(*((True, False) if mark else (False,) for mark in marks)):
         data = b"".join(b"nci"[at : at + 1] + marks[at] for at in range(len(marks)) if used[at])
         if data:
-            found.append(Level(data, ", ".join(_WORDS[at] for at in range(len(marks)) if used[at]), used[0]))
+            words = ", ".join(_WORDS[at] for at in range(len(marks)) if used[at])
+            found.append(Level(data, words, used[0], used[1]))
     return found
 
 

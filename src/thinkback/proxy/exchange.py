@@ -296,6 +296,7 @@ class Exchange:
 
     def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
         self._route = yield Choose(view.facts.model, resume.last_origins(resumed.history), view.facts.end_user)
+        resumed = self._resumed = yield from self._nearest(view, resumed, self._route)
         turn = self._turn = _Turn(resumed, self._jitter, self._clock, self._retries)
         try:
             outcome = yield from self._perform(view, resumed, turn)
@@ -306,6 +307,25 @@ class Exchange:
             yield from self._perform(view, resumed, turn)
             raise
         yield from self._finish(view, resumed, turn, outcome)
+
+    def _nearest(self, view: View, resumed: Resumed, route: Route) -> Flow[Resumed]:
+        """Of the conversations with equal words, system and tools the one with the most reasoning that is valid here.
+
+        Where reasoning is bound to what stands before it, prompts that changed in the past, or that stand among the
+        messages, tell them apart as well. The first in order counts where several have as much.
+        """
+        if not resumed.found.others or not route.target.rule.prefix_bound or self._received.as_written:
+            return resumed
+        settings = yield Settle(route)
+        best, most = resumed, planning.bound_reasoning(view, resumed, route, settings)
+        for other in resumed.found.others:
+            if most.goes == most.there:
+                break
+            trial: Resumed = yield from resume.on_another(view, resumed, other, new_id())
+            has = planning.bound_reasoning(view, trial, route, settings)
+            if has.goes > most.goes:
+                best, most = trial, has
+        return best
 
     def _finish(self, view: View, resumed: Resumed, turn: _Turn, outcome: turn_events.Outcome) -> Flow[None]:
         result = outcome.responses[-1][0] if outcome.responses else None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from thinkback.errors import ThinkbackError
 from thinkback.log.erasing import END_USER
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall, ToolResult, Unknown
@@ -128,6 +129,23 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
     unreadable = _unreadable_items(plan, resumed.history.commits)
     unpaired = _unpaired_results(resumed.known.drafts)
     return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *unreadable, *unpaired, *own.values()})))
+
+
+class Bound(NamedTuple):
+    """Of so many responses reasoning is ``there``, and that of so many ``goes``."""
+
+    goes: int
+    there: int
+
+
+def bound_reasoning(view: View, resumed: Resumed, route: Route, settings: Settings) -> Bound:
+    """How much reasoning that is bound to its prefix a request to ``route`` would carry; none where it is refused."""
+    there = {commit.response for commit in resumed.history.commits if commit.kind == "reasoning"}
+    try:
+        chain = planned(view, resumed, route, settings).plan.request.chain
+    except ThinkbackError:
+        chain = None
+    return Bound(chain.length if chain is not None else 0, len(there))
 
 
 def _unpaired_results(drafts: Sequence[Draft]) -> Iterator[str]:

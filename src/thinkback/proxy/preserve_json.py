@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -28,6 +27,7 @@ _elements = msgspec.json.Decoder(list[Raw])
 _values = msgspec.json.Decoder()
 _in_order = msgspec.json.Encoder()
 _REFUSED = (msgspec.DecodeError, UnicodeError, RecursionError)
+_UNREAD = object()
 _SPACE = b" \t\r\n"
 _space = re.compile(r"[ \t\r\n]*")
 _stdlib = json.JSONDecoder()
@@ -103,37 +103,29 @@ def _array(client: Raw, planned: Raw, levels: int) -> Raw:
 
 
 class _Element:
-    """An element that is compared with several others, and read once for all of them."""
+    """An element that is compared with several others, and read once for all of them: there are thousands of these."""
 
-    __slots__ = ("__dict__", "source")
+    __slots__ = ("_members", "_plain", "source")
 
     def __init__(self, source: Raw) -> None:
         self.source = source
+        self._members: dict[str, Raw] | None = None
+        self._plain: Any = _UNREAD
 
-    @cached_property
-    def value(self) -> Any:
-        """What it says."""
-        return _value(self.source)
-
-    @cached_property
+    @property
     def plain(self) -> Any:
         """What it says without cache marks."""
-        return _unmarked(self.value) if self.marked else self.value
+        if self._plain is _UNREAD:
+            value = _value(self.source)
+            self._plain = _unmarked(value) if _may_be_marked(bytes(self.source)) else value
+        return self._plain
 
-    @cached_property
+    @property
     def members(self) -> dict[str, Raw]:
         """Of an object what it consists of."""
-        return _object_of(self.source)
-
-    @cached_property
-    def marked(self) -> bool:
-        """Whether there may be a cache mark in it."""
-        return _may_be_marked(bytes(self.source))
-
-    @cached_property
-    def may_be_true(self) -> bool:
-        """Whether a truth value may stand in it, which is no number."""
-        return _may_be_true(bytes(self.source))
+        if self._members is None:
+            self._members = _object_of(self.source)
+        return self._members
 
 
 def _matched(client: Sequence[Raw], planned: Sequence[Raw], levels: int) -> list[Raw]:
@@ -173,7 +165,7 @@ def _changed(client: _Element, planned: _Element, levels: int, *, for_sure: bool
     theirs, ours = client.members, planned.members
     same = {key for key, source in theirs.items() if ours.get(key) == source}
     alike = all(key in same or (key not in theirs and key not in ours) for key in _SORT)
-    if not alike or (for_sure and not same.difference(_SORT) and not _share(client.value, planned.value)):
+    if not alike or (for_sure and not same.difference(_SORT) and not _share(client.plain, planned.plain)):
         return None
     return _merged(client.source, theirs, ours, levels - 1) if levels else planned.source
 
@@ -195,7 +187,9 @@ def _say_the_same(one: _Element, other: _Element) -> bool:
         return False
     if one.plain != other.plain:
         return False
-    return not (one.may_be_true or other.may_be_true) or _have_equal_types(one.plain, other.plain)
+    # A truth value is equal to a number, and is none.
+    is_sure = not (_may_be_true(bytes(one.source)) or _may_be_true(bytes(other.source)))
+    return is_sure or _have_equal_types(one.plain, other.plain)
 
 
 def _may_be_marked(source: bytes) -> bool:

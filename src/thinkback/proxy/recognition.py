@@ -65,7 +65,8 @@ class KnownConversation(NamedTuple):
     none). ``copies`` are the drafts of stored responses for messages behind it. ``missing`` are (message, why) of
     answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
     ``earlier`` is the line that the conversation was on so far, where it goes on from an earlier place or another one.
-    ``chosen`` says how it was chosen where the log has several with equal words.
+    ``chosen`` says how it was chosen where the log has several with equal words; ``others`` are those that would do
+    as well, where the request is known as far as its model's last message.
     """
 
     base: Seen | None
@@ -76,6 +77,7 @@ class KnownConversation(NamedTuple):
     recorded: int = -1
     earlier: Sequence[Commit] = ()
     chosen: str = ""
+    others: Sequence[Seen] = ()
 
 
 def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
@@ -89,8 +91,9 @@ def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     copies = _copies(seen, lines)
     last = seen.restored.get(max(seen.restored, default=-1))
     earlier = lines[last.session, last.head.hash] if last is not None else ()
+    others = () if copies or seen.missing else seen.others
     return KnownConversation(
-        seen.base, history, seen.through, copies, seen.missing, seen.through, earlier, _chosen(seen)
+        seen.base, history, seen.through, copies, seen.missing, seen.through, earlier, _chosen(seen), others
     )
 
 
@@ -111,6 +114,13 @@ def find_withheld(request: Request, scope: bytes) -> Lookups[KnownConversation]:
         if message.speaker == "assistant" and at not in copies
     ]
     return KnownConversation(seen.base, History(), -1, copies, tuple(missing), seen.through, chosen=_chosen(seen))
+
+
+def on_another(found: KnownConversation, other: Seen) -> Lookups[KnownConversation]:
+    """``found`` as it is where ``other``, one of its ``others``, is the conversation that goes on."""
+    history = yield ReadHistory(other.session, other.head.hash)
+    chosen = f"{found.chosen}, then the one with the most reasoning that is valid behind what this request begins with"
+    return found._replace(base=other, history=history, chosen=chosen)
 
 
 def _chosen(found: Recognised) -> str:

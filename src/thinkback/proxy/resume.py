@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.log import agents, echo_digests
 from thinkback.log.echo_digests import EchoedMessage
-from thinkback.log.protocol import MAIN, About
+from thinkback.log.protocol import MAIN, About, Seen
 from thinkback.log.seal import seal
 from thinkback.log.twins import unmarked
 from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
@@ -45,7 +45,7 @@ class Resumed(NamedTuple):
     ``degraded``: the log could not be asked. ``line`` is where it is recorded, with what the client brought.
     ``unknown``: it names a response to go on from that nothing is known of, so that it cannot be answered.
     ``earlier`` is the line that it was on so far, where it goes on from another place. ``chosen`` says how it was
-    chosen among several with equal words.
+    chosen among several with equal words, ``found`` what was known of it before its client brought more.
     """
 
     known: Request
@@ -57,8 +57,9 @@ class Resumed(NamedTuple):
     degraded: bool
     line: Line
     unknown: bool
-    earlier: Sequence[Commit] = ()
-    chosen: str = ""
+    earlier: Sequence[Commit]
+    chosen: str
+    found: KnownConversation
 
 
 def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> Lookups[Resumed]:
@@ -81,14 +82,9 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     whole = _whole(found, known)
     missing = recognition.known_to_wait(still_missing(found, known), known, unstored)
     lost = losses.lost(missing, known, view.request.drafts)
-    base = found.base
-    at, commits = _brought(found, known, Step(step, (), began), withholds=client.withholds)
-    # where it was seen there is no branch any more
-    branch = (base.branch or f"{MAIN}-{step[:8]}") if base is not None else MAIN
     begun = view.received.beginning or Beginning(session, f"{client.key}/{session}")
-    place, name = begun if base is None else (base.session, f"{client.key}/{base.session}")
-    about = _about(view, known) if base is None and client.recording == "full" else About()
-    line = Line(place, name, began, branch, at, client.recording, commits, about)
+    line = _line(view, known, found, begun, Step(step, (), began))
+    base = found.base
     can_know = client.records and not (wants and degraded)
     reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
     # below full recording the questions of what it names are nowhere
@@ -96,8 +92,27 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     if unknown:
         reattach = "none; missing=1"
     goes_on = base is not None
-    more = (found.earlier, found.chosen)
+    more = (found.earlier, found.chosen, found)
     return Resumed(whole, found.history, goes_on, missing, lost, reattach, degraded, line, unknown, *more)
+
+
+def on_another(view: View, resumed: Resumed, other: Seen, step: str) -> Lookups[Resumed]:
+    """``resumed`` on ``other``, a conversation with equal words, system and tools (``found.others``)."""
+    found = yield from recognition.on_another(resumed.found, other)
+    begun = Beginning(resumed.line.session, resumed.line.name)
+    line = _line(view, resumed.known, found, begun, Step(step, (), resumed.line.created))
+    return resumed._replace(history=found.history, line=line, chosen=found.chosen, found=found)
+
+
+def _line(view: View, known: Request, found: KnownConversation, begun: Beginning, step: Step) -> Line:
+    """Where it is recorded: behind its base, else as ``begun``. Its history takes up what the client brings."""
+    client, base = view.received.client, found.base
+    at, commits = _brought(found, known, step, withholds=client.withholds)
+    # where it was seen there is no branch any more
+    branch = (base.branch or f"{MAIN}-{step.id[:8]}") if base is not None else MAIN
+    place, name = begun if base is None else (base.session, f"{client.key}/{base.session}")
+    about = _about(view, known) if base is None and client.recording == "full" else About()
+    return Line(place, name, step.time, branch, at, client.recording, commits, about)
 
 
 def _about(view: View, known: Request) -> About:

@@ -94,7 +94,7 @@ def _parts(order: Sequence[Commit], begins: Collection[int], curation: Curation)
 
 
 def _drafts(order: Sequence[Commit], here: Sequence[_Wanted], curation: Curation) -> list[Draft]:
-    begins = [message.at[0] for message in echo_digests.echoed_messages(echo_digests.drafts_of(order))]
+    begins = _begins(order, max((each.place for each in here), default=0))
     there = list(_parts(order, frozenset(begins), curation))
     known = [value for part in there for value in _readings(part.commit, curation)]
     drafts: list[Draft] = []
@@ -112,6 +112,19 @@ def _drafts(order: Sequence[Commit], here: Sequence[_Wanted], curation: Curation
         before = order[begins[place]].hash if place < len(begins) else ""
         drafts += (Draft("system", msgspec.structs.replace(value, before=before)) for value in now[len(slots) :])
     return drafts
+
+
+def _begins(order: Sequence[Commit], place: int) -> list[int]:
+    """Where the messages of a history begin, as far as its last system message and the message ``place``: in a long
+    history mostly the first one.
+    """
+    last = max((at for at, commit in enumerate(order) if commit.kind == "system"), default=0)
+    found: list[int] = []
+    for start in echo_digests.message_starts(order):
+        if start > last and len(found) > place:
+            break
+        found.append(start)
+    return found
 
 
 def _readings(commit: Commit, curation: Curation) -> Iterator[Message]:

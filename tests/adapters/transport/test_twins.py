@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from tests.twins import Counting, Recorded, body, expected
 from thinkback.cli.app import group
 
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro-preview:generateContent"
+CLAUDE = "https://api.anthropic.com/v1/messages"
 KIMI = "https://api.moonshot.ai/v1/chat/completions"
 
 
@@ -236,3 +238,68 @@ def test_a_named_conversation_is_found_where_its_first_message_was_changed(new_l
                 with thinkback.conversation(name):
                     client.post(KIMI, content=dated, headers=HEADERS).read()
     assert [["thought 0"], ["thought 1"], ["thought 2"]] == provider.sent[3:]
+
+
+class Claude(httpx2.BaseTransport):
+    """Says the same each time, and never thinks the same twice. ``sent`` has the signatures in each request."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[str]] = []
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        said = [part for each in json.loads(request.content)["messages"] for part in each["content"]]
+        self.sent.append([part["signature"] for part in said if isinstance(part, dict) and "signature" in part])
+        thought = {"type": "thinking", "thinking": "Hm.", "signature": f"real{len(self.sent) - 1}="}
+        content = [thought, {"type": "text", "text": "Well."}]
+        document = {"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+        return httpx2.Response(200, headers={"content-type": "application/json"}, json=document)
+
+
+def prompted(model: str, steps: int, prompt: str, late: str) -> dict[str, Any]:
+    """A request behind so many answers, whose client keeps the words alone; ``late`` stands behind the first one."""
+    messages: list[dict[str, Any]] = []
+    for at in range(steps + 1):
+        messages.append({"role": "user", "content": f"Question {at}"})
+        messages += [{"role": "system", "content": f"Be {late}."}] if late and at == 1 else []
+        messages += [{"role": "assistant", "content": "Well."}] if at < steps else []
+    return {"model": model, "max_tokens": 9, "system": f"You are {prompt}.", "messages": messages}
+
+
+BOUND, FREE = "claude-fable-5-2", "claude-opus-4-6"
+
+
+@pytest.mark.parametrize(
+    ("model", "older", "newer", "asks", "carried"),
+    [
+        (BOUND, ("AA", ""), ("CA", ""), "A", [0, 1]),
+        (BOUND, ("AA", ""), ("AC", ""), "A", [0, 1]),
+        (BOUND, ("AA", ""), ("AA", ""), "A", [2, 3]),
+        (BOUND, ("CA", ""), ("AC", ""), "B", []),
+        (BOUND, ("AA", "kind"), ("AA", "quick"), "A", [0, 1]),
+        (FREE, ("AA", ""), ("CA", ""), "A", [2, 3]),
+    ],
+)
+def test_where_reasoning_is_bound_a_twin_made_behind_the_same_prompts_is_preferred(
+    new_log: Callable[[], str],
+    model: str,
+    older: tuple[str, str],
+    newer: tuple[str, str],
+    asks: str,
+    carried: list[int],
+) -> None:
+    """To a newer one, less of whose reasoning is valid, also where only system messages in the middle differ; elsewhere
+    the newest counts.
+    """
+    provider = Claude()
+    with thinkback.http_client(new_log(), transport=provider) as client:
+        for name, (prompts, late) in (("older", older), ("newer", newer)):
+            for steps, prompt in enumerate(prompts):
+                with thinkback.conversation(name):
+                    body = prompted(model, steps, prompt, late)
+                    client.post(CLAUDE, json=body, headers={"x-api-key": "none"}).read()
+        client.post(CLAUDE, json=prompted(model, 2, asks, older[1]), headers={"x-api-key": "none"}).read()
+        told = str(thinkback.why())
+    assert [f"real{at}=" for at in carried] == provider.sent[-1]
+    assert "2 conversations have these words" in told
+    preferred = carried == [0, 1] and newer[0] != "AC"
+    assert preferred == ("with the most reasoning that is valid behind what this request begins with" in told)
