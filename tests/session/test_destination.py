@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import thinkback
+from tests.formats.samples import SAMPLES
 from tests.session.chats import KEY, PERSONAS, open_session
 from thinkback.errors import NotFoundError
 from thinkback.model.commits import Draft
+from thinkback.session.exchange.histories import Wanted, run
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import IMPORTED
 from thinkback_referee import Referee
@@ -69,6 +72,31 @@ def test_address_of_an_imported_session_is_not_gone_to(store: SessionStore, refe
     store.log.write_settings(session.id, {IMPORTED: "true"})
     with pytest.raises(NotFoundError, match="no endpoint was given"):
         _ = store.session("chat").target
+
+
+def test_a_history_of_another_program_stays_where_it_was_gone_on_with(
+    store: SessionStore, referee: Referee, tmp_path: Path
+) -> None:
+    """Its file names no address: the endpoint that a person chose once stays, until an export adds to the session."""
+    file = tmp_path / "s1.jsonl"
+    file.write_bytes(SAMPLES["claude-code"])
+    ((took,), _) = run(store.log, Wanted("claude-code", str(file)))
+    first = open_session(store, referee, "deepseek", name=took.name)
+    first.chat("hello")
+    there = where(first)
+    assert there == where(store.session(took.name))
+    assert there == where(first.branches.fork("aside"))
+    with thinkback.open(":memory:") as other:
+        added = io.BytesIO()
+        store.export(added, session=took.name, complete=True)
+        other.import_(added.getvalue().splitlines(keepends=True))
+        more = open_session(other, referee, "deepseek", name=took.name)
+        more.chat("from elsewhere")
+        file = tmp_path / "more.jsonl"
+        other.export(str(file), session=took.name, complete=True)
+    store.import_(file)
+    with pytest.raises(NotFoundError, match="no endpoint was given"):
+        _ = store.session(took.name).target
 
 
 def test_misspelt_endpoint_is_told_at_once(store: SessionStore) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.stores.samples import fill, response_step, user_step
@@ -12,7 +13,7 @@ from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreE
 from thinkback.log.protocol import MAIN, About, AppendRequest, Origin, Seen, Sighting, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Erased, Head, Step
+from thinkback.model.commits import LEFT_OUT, Commit, Erased, Head, Step
 
 SCOPE, OTHER = b"a scope 16 bytes", b"another of those"
 EMPTY = Head()
@@ -243,6 +244,20 @@ def test_what_was_erased_is_not_found_again(store: Store) -> None:
     assert [("t", "response of 2")] == found(store, "1", "2")
     store.recognition.record(entry("3", expected=head_of(first.commits)))
     assert [("s", "response of 3")] == found(store, "3")
+    assert [] == problems(store)
+
+
+def test_what_an_export_had_left_out_is_put_back_and_found_as_before(store: Store) -> None:
+    """Restoring takes nothing away: the responses of the family are found by what they were found by."""
+    stone = Erased(LEFT_OUT, 1)
+    first = entry("1")
+    commit = first.commits[0]
+    left_out = msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
+    store.recognition.record(msgspec.structs.replace(first, commits=[left_out, *first.commits[1:]]))
+    before = found(store, "1")
+    assert [("s", "response of 1")] == before
+    store.care.restore("s", [commit])
+    assert before == found(store, "1")
     assert [] == problems(store)
 
 

@@ -27,6 +27,10 @@ Durability = Literal["full", "normal"]
 
 # How the purpose of a sub-agent's session begins.
 TASK_PURPOSE = "task: "
+EXPORT_SOURCE = "export:"
+"""Among the sources of a session: an export added to what the history of another program had."""
+ERASED_MEMORY = "erased-imports"
+"""The id and name of the session in which the log remembers what was erased; no list shows it."""
 
 
 class SessionInfo(msgspec.Struct, frozen=True):

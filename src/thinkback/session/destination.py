@@ -66,7 +66,7 @@ def remembered(
     found = after(given, commits)
     if known is not None and found == given and not (given.endpoint and given.model):
         found = after(given, _elsewhere(store, known))
-    if known is None or not found.base_url or found.base_url == given.base_url or not _is_imported(store, known):
+    if known is None or not found.base_url or found.base_url == given.base_url or not _may_be_named(store, known):
         return found
     return found if _is_known(store, found) else given
 
@@ -77,11 +77,19 @@ def _elsewhere(store: SessionStore, known: SessionInfo) -> list[Commit]:
     return [commit for name in names for commit in store.log.read(known.id, branch=name)]
 
 
-def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
-    """Whether a session, or one that it was made from, came in a file."""
+def _may_be_named(store: SessionStore, info: SessionInfo) -> bool:
+    """Tell if a file may have named the address of a request of a session, or of one that it was made from.
+
+    A history of another program names none: what was asked in such a session was asked here.
+    """
+    from thinkback.log.protocol import EXPORT_SOURCE
     from thinkback.settings.registry import IMPORTED
 
-    return IMPORTED in info.settings or bool(info.parent and _is_imported(store, store.find(info.parent)))
+    if IMPORTED in info.settings:
+        sources = store.log.summaries([info.id])[info.id].about.sources
+        if not sources or EXPORT_SOURCE in sources:
+            return True
+    return bool(info.parent) and _may_be_named(store, store.find(info.parent))
 
 
 def _is_known(store: SessionStore, to: Destination) -> bool:

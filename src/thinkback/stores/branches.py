@@ -7,7 +7,7 @@ nothing is removed from under it. Must not: know what a payload means.
 from __future__ import annotations
 
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, About, AppendRequest, BranchInfo, Origin, SessionInfo
+from thinkback.log.protocol import ERASED_MEMORY, MAIN, About, AppendRequest, BranchInfo, Origin, SessionInfo
 from thinkback.model.commits import Head
 from thinkback.stores.database import Branch, Database, Key, RepeatError, Rows, Tip
 from thinkback.stores.errors import (
@@ -105,13 +105,14 @@ def find_session(rows: Rows, name: str) -> SessionInfo | None:
 
 
 def list_sessions(rows: Rows, most: int | None) -> list[SessionInfo]:
-    """All sessions, last updated first, or the first so many of them."""
-    return rows.infos(most)
+    """All sessions, last updated first, or the first so many of them; the log's memory of erasures is none of them."""
+    found = [info for info in rows.infos(None if most is None else most + 1) if info.id != ERASED_MEMORY]
+    return found[:most]
 
 
 def count_sessions(rows: Rows) -> int:
-    """How many sessions there are."""
-    return rows.count_sessions()
+    """How many sessions a list has."""
+    return rows.count_sessions() - (rows.key(ERASED_MEMORY) is not None)
 
 
 def create_session(

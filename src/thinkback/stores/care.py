@@ -45,7 +45,7 @@ class LogCare:
         """Put back what an export had left out of payloads, wherever in the session's family the commits stand."""
         check_restored(commits)
         stored = {each.hash: pack(each.payload, erased=isinstance(each.value, Erased)) for each in commits}
-        self._database.write(_replace, session, stored)
+        self._database.write(_replace, session, stored, False)
 
     def sweep(self) -> None:
         """Overwrite what files and index still hold of what was erased or deleted before without that."""
@@ -87,15 +87,15 @@ def _scrub(rows: Rows) -> None:
 
 
 def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes], scrubs: bool) -> None:
-    _replace(rows, session, {hash: pack(payload, erased=True) for hash, payload in payloads.items()})
+    _replace(rows, session, {hash: pack(payload, erased=True) for hash, payload in payloads.items()}, True)
     if scrubs:
         rows.scrub()
 
 
-def _replace(rows: Rows, session: str, stored: Mapping[str, tuple[int, bytes]]) -> None:
-    """Let commits have other payloads, as they are stored."""
+def _replace(rows: Rows, session: str, stored: Mapping[str, tuple[int, bytes]], unsees: bool) -> None:
+    """Let commits have other payloads, as they are stored; it ``unsees`` by what their responses were found."""
     of, _, _ = held(rows, session)
-    replaced = rows.erase(of, stored)
+    replaced = rows.erase(of, stored, unsees=unsees)
     missing = next((hash for hash in stored if hash not in replaced), None)
     if missing is not None:
         raise no_commit(missing, session)

@@ -278,11 +278,12 @@ class Rows(Protocol):
     def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
         """Forget the lease of ``owner``, if it is that."""
 
-    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
+    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]], *, unsees: bool) -> Collection[str]:
         """Put stored payloads (codec, bytes) in place of those of commits of the session's family, by their hashes.
 
-        Forgets the family's sightings, for what is visible is not what is stored any more, and what the search index
-        had of these commits; the sessions of the family are not counted then. Returns the hashes that were found.
+        Forgets what the search index had of these commits, and, where it ``unsees``, the family's sightings, for what
+        is visible is not what is stored any more; the sessions of the family are not counted then. Returns the hashes
+        that were found.
         """
 
     def scrub(self) -> None:

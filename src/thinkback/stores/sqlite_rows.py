@@ -524,12 +524,13 @@ class SqliteRows:
     def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
         self.db.execute(_DROP_LEASE, (of.session, branch, owner.id))
 
-    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
+    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]], *, unsees: bool) -> Collection[str]:
         arrivals: dict[str, list[int]] = {}
         for arrival, hash in self.db.execute(_HASHES, (of.family,)):
             if hash.hex() in tombstones:
                 arrivals.setdefault(hash.hex(), []).append(arrival)
-        self.db.execute(_UNSEE.format("family"), (of.family,))
+        if unsees:
+            self.db.execute(_UNSEE.format("family"), (of.family,))
         self.db.execute(_UNCOUNT_FAMILY, (of.family,))
         with changing(self.db, [arrival for found in arrivals.values() for arrival in found]):
             for hash, found in arrivals.items():

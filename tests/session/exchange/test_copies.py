@@ -34,6 +34,8 @@ SEEDS = {name: SAMPLES[name] for name in MODULES} | {
         if REAL
     },
 }
+ALL = [pytest.param(seed, marks=pytest.mark.corpus) if " " in seed else seed for seed in sorted(SEEDS)]
+"""Seeds as parameters: those that programs wrote are not in the project."""
 THOUGHTS = {"thinking", "text", "content", "summary", "description", "subject", "reasoning_content", "reasoning"}
 FEW = settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
 
@@ -54,7 +56,7 @@ def said(commit: Commit) -> tuple[str, str]:
         case ToolCall():
             words = f"{value.id} {value.arguments}"
         case ToolResult():
-            words = f"{value.id} {value.content}"
+            words = f"{value.id} {value.content}" if value.content else ""
         case Compaction():
             words = value.summary
         case _:
@@ -162,7 +164,7 @@ def copies_of(seed: str) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("seed", sorted(SEEDS))
+@pytest.mark.parametrize("seed", ALL)
 def test_where_one_copy_contains_the_other_main_shows_the_fuller(seed: str) -> None:
     """In any order: cut and stripped copies of a whole one leave what that alone leaves, and no branch more."""
     copies, name = copies_of(seed), program_of(seed)
@@ -178,6 +180,33 @@ def test_where_one_copy_contains_the_other_main_shows_the_fuller(seed: str) -> N
                 each.take(copies[copy])
             assert expected == lines(each.store)
             assert [0] * len(order) == [sum(took.commits for took in each.take(copies[copy])) for copy in order]
+            assert [] == each.store.fsck()
+
+    law()
+
+
+@pytest.mark.parametrize("seed", ALL)
+def test_copies_that_end_anywhere_lose_nothing_of_one_another(seed: str) -> None:
+    """Each import leaves what it has, and the whole one leaves what it leaves alone; a second round adds nothing."""
+    name, whole = program_of(seed), SEEDS[seed]
+    bare, expected = stripped(whole, name), {}
+    for only in desk(name):
+        only.take(whole)
+        expected = lines(only.store)
+
+    @FEW
+    @given(st.lists(st.integers(1, 99), min_size=1, max_size=4), st.booleans())
+    def law(shares: list[int], is_bare: bool) -> None:
+        copies = [cut(bare if is_bare else whole, name, share / 100) for share in shares]
+        for each in desk(name):
+            held: set[tuple[str, str, str]] = set()
+            for copy in copies:
+                each.take(copy)
+                assert held <= everything(each.store)
+                held = everything(each.store)
+            each.take(whole)
+            assert expected == lines(each.store)
+            assert [0] * len(copies) == [sum(took.commits for took in each.take(copy)) for copy in copies]
             assert [] == each.store.fsck()
 
     law()
@@ -207,7 +236,7 @@ def test_a_pin_on_a_lesser_copy_goes_along_to_the_fuller(seed: str, order: tuple
         assert [] == each.store.fsck()
 
 
-@pytest.mark.parametrize("seed", sorted(SEEDS))
+@pytest.mark.parametrize("seed", ALL)
 def test_any_order_and_repetition_of_copies_leaves_the_union_less_what_was_erased(seed: str) -> None:
     """Edited copies are branches; what was redacted comes back with none of them, and a second round adds nothing."""
     copies, name = copies_of(seed), program_of(seed)

@@ -183,6 +183,18 @@ def test_what_was_erased_here_does_not_come_back(source: Store) -> None:
     assert Erased("asked", 1) == copy.find_commit(thought.hash)[1].value
 
 
+def test_a_file_that_is_refused_leaves_no_empty_session(any_log: Store, source: Store) -> None:
+    """Where no commit of a session came before the damage there is nothing of it, and the whole file is taken then."""
+    file = exported(source)
+    header, first, *rest = file.splitlines(keepends=True)
+    for damaged in (b"{}\n", first.replace(b'"kind"', b'"kin"'), first[:40]):
+        with pytest.raises(ExportFileError):
+            imported(any_log, b"".join([header, damaged, *rest]))
+        assert [] == any_log.list_sessions()
+    imported(any_log, file)
+    assert file == exported(any_log)
+
+
 @pytest.mark.parametrize("lines", range(1, 13))
 def test_a_file_that_was_cut_is_taken_as_far_as_it_goes(source: Store, lines: int) -> None:
     """With an error; what is stored is whole, and the whole file brings the rest."""
@@ -211,7 +223,8 @@ def test_no_response_is_torn_where_a_batch_ends(tmp_path: Path) -> None:
         with pytest.raises(ExportFileError):
             imported(copy, b"".join(lines[:broken]))
         assert [] == list(copy.fsck())
-        assert len(copy.read("s")) in (0, BATCH - BATCH % 4, BATCH)
+        stored = sum(len(copy.read(info.id)) for info in copy.list_sessions())
+        assert stored in (0, BATCH - BATCH % 4, BATCH)
 
 
 def test_a_history_is_never_held_as_a_whole(tmp_path: Path) -> None:

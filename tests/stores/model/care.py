@@ -32,10 +32,10 @@ class MemoryCare:
     def erase(self, session: str, payloads: Mapping[str, bytes], *, sweeps: bool = True) -> int:
         """Put tombstones in place of payloads, wherever in the session's family the commits stand."""
         check_tombstones(payloads)
-        self._replace(session, payloads)
+        self._replace(session, payloads, unsees=True)
         return len(payloads)
 
-    def _replace(self, session: str, payloads: Mapping[str, bytes]) -> None:
+    def _replace(self, session: str, payloads: Mapping[str, bytes], *, unsees: bool) -> None:
         with self._log.lock:
             found = self._log.session(session)
             self._log.epoch += 1
@@ -43,8 +43,8 @@ class MemoryCare:
             missing = payloads.keys() - {place.commit.hash for place in places}
             if missing:
                 raise no_commit(min(missing), session)
-            # What is visible of a conversation is not what is stored of it any more.
-            self._log.unsee(lambda place: place.segment.session.family == found.family)
+            if unsees:  # what is visible of a conversation is not what is stored of it any more
+                self._log.unsee(lambda place: place.segment.session.family == found.family)
             for place in places:
                 payload = payloads[place.commit.hash]
                 place.segment.commits[place.position] = msgspec.structs.replace(
@@ -54,7 +54,7 @@ class MemoryCare:
     def restore(self, session: str, commits: Sequence[Commit]) -> None:
         """Put back what an export had left out of payloads."""
         check_restored(commits)
-        self._replace(session, {commit.hash: commit.payload for commit in commits})
+        self._replace(session, {commit.hash: commit.payload for commit in commits}, unsees=False)
 
     def ends(self, session: str) -> list[Head]:
         """The last commit of each segment of the session."""

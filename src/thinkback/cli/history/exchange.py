@@ -255,6 +255,9 @@ def import_command(
         terminal.print_json(msgspec.to_builtins(done.sessions))
         return
     for session in done.sessions:
+        if session.skipped:
+            terminal.note(terminal.clean(f"{session.name}: {session.skipped}"))
+            continue
         made = "new" if session.made else "was here"
         elsewhere = f", with own commits here on: {', '.join(session.elsewhere)}" if session.elsewhere else ""
         more = f", {terminal.plural(session.restored, 'commit')} completed" if session.restored else ""
@@ -262,6 +265,10 @@ def import_command(
         terminal.out(terminal.clean(told))
         if session.left_out:
             terminal.note(terminal.clean(f"{session.name}: unknown settings: {', '.join(session.left_out)}"))
+        if session.erased:
+            told = f"{terminal.plural(session.erased, 'commit')} erased here, left out again"
+            terminal.note(terminal.clean(f"{session.name}: {told}"))
+    _explain_skipped([session.skipped for session in done.sessions])
 
 
 def _detected(file: str) -> str:
@@ -332,12 +339,28 @@ def _print_import(took: Took) -> None:
         terminal.note(f"{took.name}: {terminal.plural(took.erased, 'commit')} erased here, left out again")
 
 
+def _explain_skipped(reasons: Sequence[str]) -> None:
+    """Say what to do, where an import skipped every session."""
+    from thinkback.session.exchange.importing import STAYS_ERASED
+
+    if not all(reasons) or not reasons:
+        return
+    if {*reasons} == {STAYS_ERASED}:
+        terminal.note(
+            "nothing was imported: all of it was erased in this log. Import it into another log (--db FILE), or run "
+            "`thinkback delete erased-imports` first: the log then forgets what was erased"
+        )
+    else:
+        terminal.note("nothing was imported: every session was skipped, for the reason beside its name")
+
+
 def _print_total(done: Sequence[Took], gaps: Sequence[Gap], dry_run: bool) -> None:
     """How much it was, and a line for each kind of thing that was not taken in."""
     commits, changed = sum(took.commits for took in done), [took for took in done if took.commits]
     would = "would be added" if dry_run else "added"
     told = f"{terminal.plural(len(done), 'session')}, {len(changed)} with something new, {commits} commits {would}"
     terminal.out(told)
+    _explain_skipped([took.skipped for took in done])
     kinds: dict[str, tuple[int, Gap]] = {}
     for gap in gaps:
         count, first = kinds.get(gap.left.what, (0, gap))

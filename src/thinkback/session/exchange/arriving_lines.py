@@ -40,6 +40,7 @@ from thinkback.session.exchange.history_copies import (
     units_of,
 )
 from thinkback.session.exchange.importing import numbered
+from thinkback.session.history.erased_sources import NOTHING_ERASED, Memory
 from thinkback.session.ids import new_id
 
 _SHORT = 100
@@ -209,16 +210,24 @@ class Tombs:
     """What was erased of a session, by which an ``arriving`` copy is kept from bringing it back.
 
     A commit is known by its content, a short one with its time, wherever it stands; an edited one by the source's id
-    of its entry, where the source ``has_ids``.
+    of its entry, where the source ``has_ids``; one of another session by the ``memory`` of the log.
     """
 
-    def __init__(self, here: Iterable[Commit], arriving: Iterable[tuple[Draft, int]], *, has_ids: bool = True) -> None:
+    def __init__(
+        self,
+        here: Iterable[Commit],
+        arriving: Iterable[tuple[Draft, int]],
+        memory: Memory = NOTHING_ERASED,
+        *,
+        has_ids: bool = True,
+    ) -> None:
         stored = [*here]
+        self._memory = memory
         stones = [commit for commit in stored if isinstance(commit.value, Erased)]
         self._exact = {(stone.kind, stone.digest, stone.time): stone for stone in stones}
         self._long = {(stone.kind, stone.digest): stone for stone in stones}
         self._has_ids = has_ids
-        self._alive = {commit.digest for commit in stored if not isinstance(commit.value, Erased)} if stones else set()
+        self._alive = {commit.digest for commit in stored if not isinstance(commit.value, Erased)}
         said = {(draft.kind, digest) for draft, _ in arriving for digest in _digests(draft)} if stones else set()
         self._named: dict[tuple[str, str], list[Commit]] = defaultdict(list)
         # Of these only what is opaque is gone, because other words of the response are.
@@ -232,7 +241,7 @@ class Tombs:
     def in_place(self, commit: Commit) -> Commit:
         """The commit, or the tombstone of what it would bring back."""
         if not self._exact:
-            return commit
+            return self._elsewhere(commit)
         draft = Draft(commit.kind, commit.value)
         exact = [self._exact.get((commit.kind, digest, commit.time)) for digest in _digests(draft)]
         if len(commit.payload) > _SHORT:
@@ -246,10 +255,14 @@ class Tombs:
             return _instead(commit, stone.value, stone.payload, stone.digest)
         is_piece = commit.index >= 0 or commit.kind == "response"
         if not is_piece or commit.response not in self._torn or commit.digest in self._alive:
-            return commit
+            return self._elsewhere(commit)
         value = voided(commit.value) or commit.value
         payload = canonical.encode(value)
         return _instead(commit, value, payload, canonical.digest(payload))
+
+    def _elsewhere(self, commit: Commit) -> Commit:
+        """The commit, or the tombstone of one that was erased in another session and does not stand in this one."""
+        return commit if commit.digest in self._alive else self._memory.tombstone(commit)
 
     def _id(self, commit: Commit) -> str:
         return (commit.response if self._has_ids else "") or source_of(commit.value)

@@ -47,7 +47,7 @@ from thinkback.rules.urls import host_matches, normalise_url, split_address
 from thinkback.session.exchange.arriving_lines import Lines, Tombs
 from thinkback.session.exchange.history_files import below, head_of, source_of
 from thinkback.session.exchange.imported_sightings import with_sightings
-from thinkback.session.exchange.importing import with_id
+from thinkback.session.exchange.importing import STAYS_ERASED, with_id
 from thinkback.session.exchange.program_detection import likely, seen
 from thinkback.session.history.erased_sources import FILE, Memory, recall
 from thinkback.session.usage import lines_of
@@ -153,7 +153,7 @@ class Histories:
 
     def recall(self) -> None:
         """What was erased until now, and what is said of sessions: to be called before ``take``."""
-        self._memory = recall(self._log)
+        self._memory = recall(self._log, entries=True)
         self._abouts = {id: summary.about for id, summary in self._log.summaries().items()}
 
     def files(self) -> list[Path]:
@@ -332,7 +332,7 @@ class _Arriving:
         known = with_id(self._log, self._id)
         took = Took(history.id, self._name(), _clean(history.title), project_of(_clean(history.directory)))
         if known is None and self._memory.holds(self._source()):
-            return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
+            return msgspec.structs.replace(took, skipped=STAYS_ERASED)
         created = history.created or (known.created if known is not None else now())
         here = [*lines_of(self._log, known)] if known is not None else []
         self._recognise(here, created)
@@ -342,13 +342,15 @@ class _Arriving:
             return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=why)
         # What was said of it when it was first stored goes on.
         self._seal(created, vouched if stored is None else stored if stored.endpoint else None, counts=self._counts())
+        if known is None and self._is_gone():
+            return msgspec.structs.replace(took, skipped=STAYS_ERASED)
         lines = self._merged(known, here)
         info = known
         if (lines.tails or known is None) and not dry:
             try:
                 info = self._log.arrive(with_sightings(self._log, self._arrival(known, created, lines)))
             except IdTakenError:
-                return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
+                return msgspec.structs.replace(took, skipped=STAYS_ERASED)
             except HeadMovedError:
                 return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=MOVED)
         commits = [commit for each in self._sealed.values() for commit in each.commits]
@@ -380,7 +382,14 @@ class _Arriving:
             for entry in self._history.entries
             for draft in entry.drafts
         )
-        self._tombs = Tombs(self._known.values(), arriving, has_ids=self._has_ids)
+        self._tombs = Tombs(self._known.values(), arriving, self._memory, has_ids=self._has_ids)
+
+    def _is_gone(self) -> bool:
+        """Tell if all that is said in the history was erased here, in whatever session it stood."""
+        commits = [commit for each in self._sealed.values() for commit in each.commits]
+        return any(isinstance(each.value, Erased) for each in commits) and not any(
+            _says(each.value) for each in commits if not isinstance(each.value, Erased)
+        )
 
     def _name(self) -> str:
         """A name of our letters: what a source calls itself is in it only as far as it is made of them."""

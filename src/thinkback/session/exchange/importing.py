@@ -22,9 +22,10 @@ from thinkback.log.exchange import Header, Line
 from thinkback.log.leases import is_due
 from thinkback.log.lines import holds
 from thinkback.log.progress import Meter, Progress
-from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
+from thinkback.log.protocol import EXPORT_SOURCE, MAIN, Origin, SessionInfo, Store
 from thinkback.model import canonical
 from thinkback.model.commits import LEFT_OUT, NOT_RECORDED, Commit, Erased, Head, Payload, surviving
+from thinkback.session.history.erased_sources import Memory, recall
 from thinkback.session.ids import new_id
 from thinkback.session.profiles.files import SETTING, listed
 from thinkback.session.usage import lines_of
@@ -35,6 +36,8 @@ from thinkback.settings.registry import DEFAULT, IMPORTED
 BATCH = 500
 BATCH_BYTES = 4_000_000
 EMPTY = Head()
+STAYS_ERASED = "it was erased here, and stays so"
+"""Why a session was skipped that was deleted here."""
 _PERMITTING = ("permissions.", "shell.")
 
 
@@ -43,7 +46,8 @@ class ImportedSession(msgspec.Struct, frozen=True):
 
     ``elsewhere`` are branches that stand at another commit here: they went on, or another way. ``left_out`` are
     settings of the file that mean nothing here: keys or values that this version does not know, profiles that are not
-    here. ``restored`` commits were there without what an export had left out, and have it now.
+    here. ``restored`` commits were there without what an export had left out, and have it now. ``erased`` commits of
+    the file were erased here and stay so; ``skipped`` says why nothing of a session was taken in.
     """
 
     id: str
@@ -53,6 +57,8 @@ class ImportedSession(msgspec.Struct, frozen=True):
     elsewhere: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     restored: int = 0
+    erased: int = 0
+    skipped: str = ""
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -91,22 +97,32 @@ def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
     """
     done: list[ImportedSession] = []
     ids: dict[str, str] = {}
+    memory = recall(log, entries=True)
     arriving: _Arriving | None = None
     number = 0
     try:
         for at, item in exchange.read(lines):
             number = at
             if isinstance(item, Line):
-                assert arriving is not None  # the reader wants a header first
-                arriving.take(item)
+                if arriving is not None:  # else its session stays erased: the reader wants a header first
+                    arriving.take(item)
                 continue
             if arriving is not None:
                 done.append(arriving.end())
-            arriving = _open(log, item, ids)
+            arriving = None
+            if _stays_erased(log, item, ids, memory):
+                done.append(ImportedSession(item.id, item.name, 0, False, skipped=STAYS_ERASED))
+                ids[item.id] = ""
+            else:
+                arriving = _open(log, item, ids, memory)
         if arriving is not None:
             done.append(arriving.end())
-    except ValueError as error:
-        raise exchange.broken(number, str(error)) from None
+    except BaseException as error:
+        if arriving is not None:
+            arriving.withdraw()
+        if isinstance(error, ValueError):
+            raise exchange.broken(number, str(error)) from None
+        raise
     if not done:
         raise ExportFileError(
             "nothing was imported: there is no session in it",
@@ -118,8 +134,12 @@ def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
 class _Arriving:
     """A session whose commits are coming in, one branch after the other."""
 
-    def __init__(self, log: Store, info: SessionInfo, header: Header, made: bool, left_out: tuple[str, ...]) -> None:
+    def __init__(
+        self, log: Store, info: SessionInfo, header: Header, made: bool, left_out: tuple[str, ...], memory: Memory
+    ) -> None:
         self._log = log
+        self._memory = memory
+        self._erased = 0
         self._info = info
         self._header = header
         self._made = made
@@ -136,7 +156,8 @@ class _Arriving:
 
     def take(self, line: Line) -> None:
         """The next commit."""
-        commit = line.commit
+        commit = self._memory.tombstone(line.commit)
+        self._erased += commit is not line.commit
         if fuller := self._left_out.fuller(commit):
             self._fuller.append(fuller)
             self._fuller_size += len(fuller.payload)
@@ -159,8 +180,13 @@ class _Arriving:
             self._log.refs.switch(self._info.id, self._header.branch)
             if MAIN not in self._heads:
                 self._log.refs.delete(self._info.id, MAIN, self._branches()[MAIN])
-        counts = self._added, self._made, elsewhere, self._unknown, self._restored
+        counts = self._added, self._made, elsewhere, self._unknown, self._restored, self._erased
         return ImportedSession(self._info.id, self._info.name, *counts)
+
+    def withdraw(self) -> None:
+        """Nothing more comes of a file that is refused: forget the session if it was made and has nothing."""
+        if self._made and not self._added:
+            self._log.care.delete_session(self._info.id, sweeps=False)
 
     def _restore(self) -> None:
         """Put back what an earlier export was without."""
@@ -188,8 +214,16 @@ class _Arriving:
             self._branch = self._branch_at(_above(batch[0]))
         if not (self._made or self._added):
             self._log.write_settings(self._info.id, {**self._info.settings, IMPORTED: "true"})
+            self._note_source()
         self._log.append(self._info.id, new_id(), batch, _above(batch[0]), self._branch)
         self._added += len(batch)
+
+    def _note_source(self) -> None:
+        """Remember that not all of a session is from the program whose history it was."""
+        about = self._log.summaries([self._info.id])[self._info.id].about
+        if about.sources and EXPORT_SOURCE not in about.sources:
+            changed = msgspec.structs.replace(about, sources=(*about.sources, EXPORT_SOURCE))
+            self._log.describe(self._info.id, changed)
 
     def _branch_at(self, at: Head) -> str:
         """The branch that goes on at a commit: the one of the file's name, or that name with a number behind it."""
@@ -280,11 +314,17 @@ def _filled(value: Payload, other: Payload) -> Payload:
     return msgspec.structs.replace(value, **empty)
 
 
-def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
+def _stays_erased(log: Store, header: Header, ids: Mapping[str, str], memory: Memory) -> bool:
+    """Tell if a session was deleted here, or the one that it stands on (which ``ids`` calls by no name)."""
+    is_gone = memory.holds_session(header.id) or ids.get(header.parent) == ""
+    return is_gone and with_id(log, header.id) is None
+
+
+def _open(log: Store, header: Header, ids: dict[str, str], memory: Memory) -> _Arriving:
     """The session of ``header``, made if it is not there. ``ids`` says what those before it in the file are called."""
     if header.parent and header.parent not in ids:
         raise ValueError("the session it was forked from does not appear earlier in the file")
-    origin = Origin(ids[header.parent], purpose=header.purpose) if header.parent else None
+    origin = Origin(ids[header.parent], purpose=header.purpose) if ids.get(header.parent) else None
     for id in numbered(header.id):
         info = with_id(log, id)
         made = info is None
@@ -294,7 +334,7 @@ def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
         if info is not None:
             ids[header.id] = info.id
             unknown = (key for key in header.settings if made and key not in own and not key.startswith(_PERMITTING))
-            return _Arriving(log, info, header, made, tuple(unknown))
+            return _Arriving(log, info, header, made, tuple(unknown), memory)
     raise AssertionError("numbers do not end")
 
 

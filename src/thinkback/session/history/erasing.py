@@ -25,7 +25,7 @@ from thinkback.log import erasing
 from thinkback.log.agents import directory_of
 from thinkback.log.erasing import Order, Rests, SessionHistory
 from thinkback.log.progress import Meter, Progress
-from thinkback.log.protocol import SessionInfo, Store
+from thinkback.log.protocol import ERASED_MEMORY, SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.log.tally import left_of
 from thinkback.model import canonical
@@ -99,8 +99,10 @@ class StoreCare:
             if not take_over:
                 self._refuse_leased([info], wait)
             self._order(Order(now(), "deleted", session=info.id))
-            erased_sources.remember(self._log, erased_sources.sources_of(self._log, [info]), self._recall(info))
+            erased_sources.remember(self._log, erased_sources.sources_of(self._log, [info]))
             erased = [own[each.hash] for each in gone]
+            if info.id != ERASED_MEMORY:
+                erased_sources.remember_entries(self._log, erased, [info])
             self._void(erased)
             self._log.care.delete_session(info.id)
             self._forget(erased)
@@ -271,6 +273,7 @@ class StoreCare:
             }
             erased = [commit for commit in held.values() if commit.hash in rests]
             self._forget_places(family, held, rests)
+            erased_sources.remember_entries(self._log, erased)
             self._void(erased)
             payloads = {hash: canonical.encode(stone) for hash, stone in stones.items()}
             self._log.care.erase(family[0].id, payloads, sweeps=sweeps)
@@ -381,10 +384,6 @@ class StoreCare:
             for branch in self._log.refs.list(info.id):
                 holder.refuse_leased(branch.name)
 
-    def _recall(self, info: SessionInfo) -> erased_sources.Memory:
-        """What is remembered of erased sources; nothing where that itself is deleted."""
-        return erased_sources.Memory() if info.id == erased_sources.NAME else erased_sources.recall(self._log)
-
     def purge_key(
         self, key: str, *, dry_run: bool = False, wait: float = 0, progress: Progress | None = None
     ) -> Erasure:
@@ -438,7 +437,7 @@ class StoreCare:
         progress: Progress | None,
     ) -> Erasure:
         """Every session of families; what forks share goes with the last of them."""
-        before, files = erased_sources.recall(self._log), erased_sources.files_of(self._log)
+        files = erased_sources.files_of(self._log)
         sources = erased_sources.sources_of(self._log, chain.from_iterable(families))
         if not dry_run:
             self._refuse_leased(chain.from_iterable(families), wait)
@@ -450,6 +449,7 @@ class StoreCare:
             for family in families:
                 commits = _by_hash(_histories(self._log, family))
                 if not dry_run:
+                    erased_sources.remember_entries(self._log, commits.values(), family)
                     self._void(commits.values())
                     for info in family:
                         self._log.care.delete_session(info.id, sweeps=False)
@@ -461,7 +461,7 @@ class StoreCare:
                 meter.add(_size(family))
         meter.end()
         if not dry_run:
-            erased_sources.remember(self._log, sources, before)
+            erased_sources.remember(self._log, sources)
         return _joined(erasures, dry_run)
 
 

@@ -628,9 +628,10 @@ class PostgresRows:
     def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
         self.db.execute(_DROP_LEASE, (*of[:3], stored(branch), owner.id))
 
-    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
+    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]], *, unsees: bool) -> Collection[str]:
         index.hold(self.db, self.tenant)
-        self.db.execute(_UNSEE, of[:2])
+        if unsees:
+            self.db.execute(_UNSEE, of[:2])
         self.db.execute(_UNCOUNT_FAMILY, of[:2])
         erased: dict[str, list[tuple[int, int]]] = {}
         uses: list[tuple[Any, ...]] = []
