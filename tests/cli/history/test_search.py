@@ -61,6 +61,21 @@ def test_what_other_programs_said_is_found_by_program_and_project_and_opened(ins
     assert 2 == inside("search", "notes.txt", "--open", "--facets").code
 
 
+def test_hits_are_in_the_order_of_when_they_were_said(inside: Inside) -> None:
+    """Newest first, though what is oldest was imported last."""
+    for day in ("21", "20", "19"):
+        told = (
+            SAMPLES["claude-code"]
+            .replace(b'"s1"', f'"s{day}"'.encode())
+            .replace(b"2026-11-22", b"2026-11-" + day.encode())
+        )
+        (inside.place / day).write_bytes(told)
+        inside("import", str(inside.place / day), "--program", "claude-code")
+    found = [hit["time"] for hit in inside("search", "file", "--json").json]
+    assert found == sorted(found, reverse=True)
+    assert {"21", "20", "19"} == {time[8:10] for time in found}
+
+
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_what_the_limit_left_out_is_told(talked: Command, inside: Inside, more: tuple[str, ...]) -> None:
     """That there is more is said beside what is found, and not where all is shown."""

@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import thinkback
+from tests.formats.samples import SAMPLES
 from tests.servers.viewer.conversations import Page, answered, asked
 from tests.stores.samples import put, put_on
 from thinkback.errors import StoreError
@@ -28,6 +29,8 @@ from thinkback.servers.viewer.lines import Lines
 from thinkback.servers.viewer.numbers import Figures
 from thinkback.servers.viewer.sessions import Listing, Wanted, facets_of, narrowed, saying
 from thinkback.servers.viewer.timeline import timeline_of
+from thinkback.session.exchange.histories import Wanted as HistoriesWanted
+from thinkback.session.exchange.histories import run
 from thinkback.session.places import day_of
 from thinkback.session.store import SessionStore
 from thinkback.stores import sqlite_file
@@ -545,3 +548,26 @@ def test_every_page_has_an_icon(client: TestClient) -> None:
     """Of the viewer's own: a browser asks for it."""
     assert "/static/icon.svg" in page(client, "/").links
     assert "image/svg+xml" == client.get("/static/icon.svg").headers["content-type"].partition(";")[0]
+
+
+def test_hits_of_imported_histories_are_in_the_order_of_when_they_were_said(
+    store: SessionStore, client: TestClient, tmp_path: Path
+) -> None:
+    """Newest first, page by page too, though the oldest was imported last: in the library and on the page."""
+    days = [f"2026-11-{day:02}" for day in range(21, 1, -1)]
+    for at, day in enumerate(days):
+        told = SAMPLES["claude-code"].replace(b'"s1"', f'"s{at}"'.encode()).replace(b"2026-11-22", day.encode())
+        (tmp_path / "h.jsonl").write_bytes(told)
+        run(store.log, HistoriesWanted("claude-code", str(tmp_path / "h.jsonl")))
+    hits = store.search("file", kinds=("user",), limit=100)
+    expected = sorted((hit.hit.time for hit in hits), reverse=True)
+    assert (True, expected) == (len(hits) >= len(days), [hit.hit.time for hit in hits])
+    paged, before = [], None
+    while found := store.search("file", kinds=("user",), limit=3, before=before):
+        paged += [hit.hit.time for hit in found]
+        before = found[-1]
+    assert expected == paged
+    shown = re.findall(r'href="/session/[^"/]+/commit/([0-9a-f]{64})', client.get("/search?q=file&in=person").text)
+    times = [store.log.find_commit(hash)[1].time for hash in dict.fromkeys(shown)]
+    assert times == sorted(times, reverse=True)
+    assert len(set(times)) > 3
