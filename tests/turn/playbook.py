@@ -274,6 +274,17 @@ def runs(*names: str) -> Expecting:
     return expect
 
 
+def refused(**results: str) -> Expecting:
+    """The calls of these tools come as refused, in order, each with its result."""
+
+    def expect(play: Playbook, command: events.Command) -> None:
+        found = [command, *(play._queue.popleft() for _ in list(results)[1:])]
+        assert [*results.items()] == [(one.call.name, one.refusal) for one in found if isinstance(one, events.RunTool)]
+        play.open |= {one.call.id: one.id for one in found if isinstance(one, events.RunTool)}
+
+    return expect
+
+
 def cancels(play: Playbook, command: events.Command) -> None:
     """The request or timer under way is given up."""
     assert events.Cancel(play.waiting) == command
@@ -389,12 +400,12 @@ def gives(call: str, content: str = "done", is_error: bool = False) -> Telling:
     return lambda play: [events.ToolDone(play.open[call], content, is_error, play.now)]
 
 
-def says(allow: bool, note: str = "", always: bool = False) -> Telling:
+def says(allow: bool, note: str = "", always: bool = False, goes_on: bool = False) -> Telling:
     """The person answers the question."""
 
     def tell(play: Playbook) -> list[events.Event]:
         assert play.asked is not None
-        return [events.Answered(play.asked.id, PermissionAnswer(allow, always, note), play.now)]
+        return [events.Answered(play.asked.id, PermissionAnswer(allow, always, note, goes_on), play.now)]
 
     return tell
 

@@ -19,6 +19,7 @@ from tests.turn.playbook import (
     gives,
     interrupts,
     keeps,
+    refused,
     rule,
     runs,
     said,
@@ -144,6 +145,35 @@ def test_a_person_who_says_no_ends_the_turn() -> None:
     following = Playbook("And?", history=play.history) >> begins << keeps("user") << sends
     assert ["user", "assistant", "tool", "user"] == [role for role, _ in following.texts]
     assert ["Hm."] == following.reasoning()
+
+
+def test_a_no_with_words_goes_on_with_them() -> None:
+    """They are the result of the call, once; nothing of the response runs, and the model is asked again."""
+    play = called("look-1", "go-1", "own-1", mode="ask", tools=None)
+    play << keeps("allowed") << asks("go") >> says(False, "use make", goes_on=True) << keeps("denied")
+    beside = "This call was not run: the user refused another call of the same response."
+    play << refused(look=beside, go="The user refused this call: use make", own=beside)
+    (
+        play
+        >> gives("look-1", beside, True)
+        << keeps("result")
+        >> gives("go-1", "The user refused this call: use make", True)
+    )
+    play << keeps("result") >> gives("own-1", beside, True) << keeps("result") << sends
+    assert ["user", "assistant", "tool", "tool", "tool"] == [role for role, _ in play.texts]
+    assert [("allowed", ""), ("denied", "use make")] == [(d.decision, d.note) for d in decisions(play)]
+
+
+def test_nobody_is_asked_about_a_call_that_cannot_run() -> None:
+    """The model gets the fault as its result; a call beside it is asked about."""
+
+    def permit(call: ToolCall) -> Verdict:
+        return Verdict("allow", "runs", fault="no such file") if call.name == "pay" else Verdict("ask", "runs", "mode")
+
+    play = Playbook(runnable=TOOLS, permit=permit, asks=True) >> begins << keeps("user") << sends
+    play >> answers(said("", "Hm.", "pay-1")) << keeps("request response reasoning tool_call")
+    play << refused(pay="no such file") >> gives("pay-1", "no such file", True) << keeps("result") << sends
+    assert [] == decisions(play)
 
 
 def test_the_calls_beside_a_denied_one_are_not_run() -> None:

@@ -23,7 +23,6 @@ from thinkback.drive.sync import TOOL_THREADS, net_error
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_async_tool, run_tool
 from thinkback.errors import NetworkError, StoreError
-from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
 from thinkback.turn.machine import Turn
@@ -134,7 +133,7 @@ class AsyncDriver:
                     agenda.tell(events.Fired(command.id, now()))
                 case events.RunTool():
                     agenda.done()
-                    self._running[asyncio.ensure_future(self._run_tool(command.call))] = command.id
+                    self._running[asyncio.ensure_future(self._run_tool(command))] = command.id
                 case events.AskPerson():
                     agenda.done()
                     await self._ask(command)
@@ -176,7 +175,10 @@ class AsyncDriver:
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
 
-    async def _run_tool(self, call: ToolCall) -> ToolOutput:
+    async def _run_tool(self, command: events.RunTool) -> ToolOutput:
+        call = command.call
+        if command.refusal:
+            return ToolOutput(command.refusal, is_error=True)
         tool = self._tools.get(call.name)
         if tool is not None and tool.is_async:
             return await run_async_tool(tool, call, self._line.hooks)

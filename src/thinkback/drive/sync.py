@@ -124,6 +124,8 @@ class SyncDriver:
                 case events.RunTool():
                     agenda.done()
                     work = partial(run_tool, self._tools, command.call, self._line.hooks, self._stop)
+                    if command.refusal:
+                        work = partial(ToolOutput, command.refusal, is_error=True)
                     self._running[in_thread(work, self._slots)] = command.id
                 case events.AskPerson():
                     agenda.done()

@@ -31,13 +31,15 @@ class PythonTool(msgspec.Struct, frozen=True):
     """A function offered as a tool. ``arguments`` is the struct its arguments are checked against; ``None`` where the
     schema was given: the function gets the arguments as one mapping then, and checks them itself.
 
-    ``effect`` is what permissions go by; a function of the caller may do anything.
+    ``effect`` is what permissions go by; a function of the caller may do anything. ``check`` gets the arguments by name
+    before a person is asked about a call, and returns why it cannot run, or an empty text.
     """
 
     tool: Tool
     function: Callable[..., Any]
     arguments: type[msgspec.Struct] | None
     effect: Effect = "runs"
+    check: Callable[[Mapping[str, Any]], str] | None = None
 
     @property
     def is_async(self) -> bool:
@@ -111,6 +113,14 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     except msgspec.ValidationError as error:
         return f"The arguments do not fit the tool: {error}"
     return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}
+
+
+def fault_of(tool: PythonTool, call: ToolCall) -> str:
+    """Why ``call`` cannot run, as the model is told; empty where nothing is known to be wrong with it."""
+    arguments = bind(tool, call)
+    if isinstance(arguments, str):
+        return arguments
+    return tool.check(arguments) if tool.check is not None else ""
 
 
 def run_tool(

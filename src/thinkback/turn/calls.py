@@ -25,6 +25,7 @@ from thinkback.turn.repeats import Repeats
 NOBODY = "there is no one to approve it: no approve= was given"
 LEAKED = "the call stood inside the model's reasoning, where it may be a quotation"
 _BESIDE = "This call was not run: another call of the same response was denied, and that ended the turn."
+_BESIDE_REFUSED = "This call was not run: the user refused another call of the same response."
 
 
 class Calls:
@@ -44,6 +45,8 @@ class Calls:
         self._effects: dict[str, Effect] = {}
         self._question: tuple[str, Verdict] | None = None
         self._told: dict[str, str] = {}
+        # The results of calls that are not run though the turn goes on.
+        self._refusals: dict[str, str] = {}
         self._repeats = Repeats(ask.max_repeats)
         self._decisions: list[Draft] = []
         self.denied = ""
@@ -134,6 +137,8 @@ class Calls:
         verdict, self._question = self._question[1], None
         if answer.allow:
             self._decided(id, verdict, answer)
+        elif answer.goes_on:
+            self._refuse_all(id, verdict, answer)
         else:
             self._deny(id, verdict, answer)
         return True
@@ -142,16 +147,29 @@ class Calls:
         """``verdict``, tightened where nobody is there to be asked, or the call leaked; what failed allows nothing."""
         if isinstance(verdict, Exception):
             return Verdict("deny", by="mode", reason=f"the permissions could not be read: {reason_of(verdict)}")
+        if verdict.fault:
+            return verdict
         if verdict.action == "allow" and is_leaked(call):
             verdict = msgspec.structs.replace(verdict, action="ask", by="mode", reason=LEAKED)
         if verdict.action == "ask" and not self._ask.asks:
             return msgspec.structs.replace(verdict, action="deny", reason=f"{verdict.reason}, and {NOBODY}")
         return verdict
 
+    def _refuse_all(self, id: str, verdict: Verdict, answer: PermissionAnswer) -> None:
+        """Nothing of the response runs; each call has a result, and the model answers them."""
+        for other in self._open:
+            self._refusals.setdefault(other, _BESIDE_REFUSED)
+        self._refusals[id] = f"The user refused this call: {answer.note}".removesuffix(": ")
+        self._undecided = []
+        self._waiting.clear()
+        self._record(id, verdict, answer)
+
     def _decided(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:
         self._undecided.remove(id)
         self._effects[id] = verdict.effect
-        if id in self._callers:
+        if verdict.fault:
+            self._refusals[id] = verdict.fault
+        elif id in self._callers:
             self._waiting.add(id)
         self._record(id, verdict, answer)
 
@@ -186,7 +204,7 @@ class Calls:
         """Run what was decided."""
         running = {id: self._open[id].call for id in self.running}
         started: list[Command] = [Emit(Status("tool_started", call.name, call=call.id)) for call in running.values()]
-        return started + [RunTool(id, call) for id, call in running.items()]
+        return started + [RunTool(id, call, self._refusals.pop(id, "")) for id, call in running.items()]
 
     def done(self, event: ToolDone) -> tuple[Status, list[tuple[Draft, ...]]] | None:
         """A tool gave something: what to tell, and the results (with their notes) that can be stored now, none where

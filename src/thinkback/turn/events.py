@@ -79,10 +79,11 @@ class Append(msgspec.Struct, frozen=True):
 
 
 class RunTool(msgspec.Struct, frozen=True):
-    """Run ``call``; answer with ``ToolDone``."""
+    """Run ``call``; answer with ``ToolDone``. With a ``refusal`` it is not run: that is the result, an error."""
 
     id: str
     call: ToolCall
+    refusal: str = ""
 
 
 class AskPerson(msgspec.Struct, frozen=True):

@@ -42,7 +42,8 @@ class Permissions(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """What is to happen with a call, and who says so; nobody spoke where ``by`` is empty. ``rule`` is the one that did.
 
-    ``by`` command: it only reads, as its words show.
+    ``by`` command: it only reads, as its words show. ``fault`` is why the call cannot run at all (no such argument, a
+    path outside): nobody is asked, and the model gets it as the result.
     """
 
     action: Action
@@ -50,6 +51,7 @@ class Verdict(msgspec.Struct, frozen=True):
     by: Literal["", "mode", "rule", "command"] = ""
     reason: str = ""
     rule: Rule | None = None
+    fault: str = ""
 
 
 class PermissionRequest(msgspec.Struct, frozen=True):
@@ -65,11 +67,15 @@ class PermissionRequest(msgspec.Struct, frozen=True):
 
 
 class PermissionAnswer(msgspec.Struct, frozen=True):
-    """What the person says. ``always`` is for such calls of this session from now on; ``note`` is told to the model."""
+    """What the person says. ``always`` is for such calls of this session from now on; ``note`` is told to the model.
+
+    ``goes_on``, with a no: the turn does not end; the model gets the note as the call's result and answers it.
+    """
 
     allow: bool
     always: bool = False
     note: str = ""
+    goes_on: bool = False
 
 
 class _Subject(NamedTuple):

@@ -147,8 +147,8 @@ def test_no_with_words_goes_on_with_them(agent: Terminal, command: Command, refe
     assert [] == os.listdir(command.place / "work")
     results = [str(one["content"]) for one in messages(referee) if one["role"] == "tool"]
     assert "leave it alone" in results[0]
-    assert "leave it alone" == [one["content"] for one in messages(referee) if one["role"] == "user"][-1]
-    assert 2 == len(results)
+    assert ["Go"] == [one["content"] for one in messages(referee) if one["role"] == "user"]
+    assert (2, 1) == (len(results), str(messages(referee)).count("leave it alone"))
     assert [200, 200] == [exchange.status for exchange in referee.requests]
 
 
@@ -377,7 +377,7 @@ def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:
         ("a", PermissionAnswer(True, always=True)),
         ("always: but be quick", PermissionAnswer(True, always=True, note="but be quick")),
         ("n", PermissionAnswer(False)),
-        ("no use the other file", PermissionAnswer(False, note="use the other file")),
+        ("no use the other file", PermissionAnswer(False, note="use the other file", goes_on=True)),
         ("", PermissionAnswer(False)),
         ("   ", PermissionAnswer(False)),
         ("always use tabs, please", None),

@@ -18,6 +18,7 @@ from tests.session.chats import get_time, get_weather, kinds, open_session, refu
 from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import PermissionDecision
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
@@ -349,3 +350,36 @@ def test_an_approve_that_cannot_be_called_is_refused(store: SessionStore, refere
     with pytest.raises(TypeError, match="approve must be a function"):
         session.chat("Hm?", approve=True)  # type: ignore[arg-type]
     assert [] == session.log()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_call_that_cannot_run_is_answered_and_not_asked_about(
+    store: SessionStore, referee: Referee, asynchronous: bool, tmp_path: Path
+) -> None:
+    """Unknown tools, wrong arguments, paths outside: the model hears what is wrong. Words with a no are heard once."""
+    calls = [
+        Call("peek", {}),
+        Call("get_weather", {"town": "Oslo"}),
+        Call("write", {"path": "../outside", "content": "x"}),
+        Call("write", {"path": "inside", "content": "x"}),
+    ]
+    referee.push(Step(tool_calls=calls[:3]), Step(tool_calls=calls[3:]), Step(text="As you wish."))
+    asked: list[str] = []
+
+    def approve(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request.call.arguments)
+        return PermissionAnswer(False, note="use another file", goes_on=True)
+
+    session = open_session(store, referee)
+    with toolbox(session, ["write"], workspace=tmp_path) as tools:
+        given: Any = {"tools": [get_weather, *tools], "settings": ASK, "approve": approve}
+        reply = run(session.aio.chat("Go", **given)) if asynchronous else session.chat("Go", **given)
+    assert ("completed", "As you wish.", []) == (reply.state, reply.text, refusals(referee))
+    assert 1 == len(asked)
+    assert "inside" in asked[0]
+    heard = "\n".join(sorted(results(session)))  # as they were done
+    assert "There is no tool named 'peek'." in heard
+    assert "The arguments do not fit the tool" in heard
+    assert "../outside leads out of the workspace" in heard
+    assert "The user refused this call: use another file" == results(session)[-1]
+    assert [] == [path for path in tmp_path.rglob("*side") if path.is_file()]

@@ -54,8 +54,6 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
                     return PermissionAnswer(False)
                 answered = read(line)
                 if answered is not None:
-                    if not answered.allow and threading.current_thread() is threading.main_thread():
-                        chat.instead = answered.note
                     return answered
                 if is_cut and line.strip().lower() in _SHOW:
                     is_cut = show(request, whole=True)
@@ -74,7 +72,8 @@ def read(line: str) -> PermissionAnswer | None:
         return PermissionAnswer(False)
     if word not in _WORDS or (word in _ALWAYS and note and len(word) == len(first)):
         return None
-    return PermissionAnswer(_WORDS[word], always=word in _ALWAYS, note=note.strip())
+    note = note.strip()
+    return PermissionAnswer(_WORDS[word], word in _ALWAYS, note, goes_on=note != "" and not _WORDS[word])
 
 
 def show(request: PermissionRequest, *, whole: bool = False) -> bool:

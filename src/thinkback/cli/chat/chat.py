@@ -41,7 +41,6 @@ class Chat:
     ``attached`` goes along with the next message.
     ``begun`` are the ids of sessions begun here: those that stay unused are forgotten. Where one was named, its
     settings at the beginning say whether something was set in it since.
-    ``instead`` is what the person said to the model with a no: it is the next message.
     ``misnamed`` says of sessions, by their ids, whether nothing came of any question but that no such model is known.
     ``stand_in`` is where requests to the referee go; whoever gave it ends it.
     ``system`` is the system prompt that the next question brings, if it brings one.
@@ -66,7 +65,6 @@ class Chat:
         self.is_over = False
         self.attached: list[Media | str] = []
         self.begun: dict[str, Mapping[str, str] | None] = {}
-        self.instead = ""
         self.misnamed: dict[str, bool] = {}
         self.is_summary_told = False
         self.system: str | None = None

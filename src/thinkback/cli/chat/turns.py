@@ -47,7 +47,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     chat.news.tell(chat)
     stream: ContinuedStream | None = None
     system = chat.system
-    chat.code, chat.instead = 0, ""
+    chat.code = 0
     was_misnamed = chat.misnamed.get(chat.session.id, True)
     chat.misnamed[chat.session.id] = False
     chat.screen.begin()
@@ -86,9 +86,6 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.code = exits.FAILED
         _report_silence(chat, stream)
         _report_withheld(chat, stream.reply)
-        if stream.reply.state == "denied" and chat.instead:
-            chat.screen.note(f"(told to the model: {chat.instead})")
-            ask(chat, chat.instead)
 
 
 def _located(chat: Chat, error: ThinkbackError) -> ThinkbackError:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from thinkback.drive.approval import Approval
-from thinkback.drive.tools import PythonTool
+from thinkback.drive.tools import PythonTool, fault_of
 from thinkback.model.blocks import ToolCall
 from thinkback.model.target import Settings
 from thinkback.session.requests import Options
@@ -37,14 +37,16 @@ class Permitting:
         return Approval(approve, self.remember) if approve is not None else None
 
     def permit(self, call: ToolCall, configuration: Configuration | None = None) -> Verdict:
-        """What is to happen with ``call``, by ``configuration`` or the settings as they are now."""
+        """Decide about ``call`` by ``configuration``, or the settings as they are now; nobody is asked in vain."""
         settings = (configuration or self._conversation.configure()).settings(self.options.settings)
         rules = rules_of(settings)
         for new, asked in self._added:
             rules = rules if new in rules else with_rule(rules, new, asked)
         function = self.functions.get(call.name)
         effect = function.effect if function is not None else "runs"
-        return decide(Permissions(settings.permissions_mode, rules), call, effect)
+        verdict = decide(Permissions(settings.permissions_mode, rules), call, effect)
+        fault = fault_of(function, call) if function is not None and verdict.action == "ask" else ""
+        return Verdict("allow", effect, fault=fault) if fault else verdict
 
     def remember(self, request: PermissionRequest) -> None:
         """Keep the rule in the settings of the session, behind the one that asked."""

@@ -10,16 +10,17 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from thinkback.drive.bounds import OUTPUT_TOKENS
-from thinkback.drive.tools import PythonTool, python_tool
+from thinkback.drive.tools import PythonTool, failure_text, python_tool
 from thinkback.drive.workspace.files import Buffers, Files
-from thinkback.drive.workspace.paths import workspace_at
+from thinkback.drive.workspace.paths import Workspace, resolve, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
-from thinkback.errors import SettingError
+from thinkback.errors import SettingError, ToolFailed
 from thinkback.session import config
 from thinkback.session.agents.noting import COMMIT_REASONING, commit_reasoning
 from thinkback.session.agents.subagents import TASK, task_tool
@@ -74,7 +75,7 @@ def toolbox(
     place = workspace_at(workspace, _closed(conversation.store.file))
     passed = environment(os.environ, (settings.shell_environment or "").split(","))
     tools = _workspace_tools(
-        wanted, Files(place, tokens, buffers), Commands(place, tokens, passed, os.environ.keys() - passed.keys())
+        wanted, place, Files(place, tokens, buffers), Commands(place, tokens, passed, os.environ.keys() - passed.keys())
     )
     tools += _own_tools(conversation, wanted, tokens)
     if not chosen:
@@ -147,12 +148,25 @@ def _filled(name: str, server: Server) -> Server:
     return msgspec.structs.replace(server, env=env, headers=headers)
 
 
-def _workspace_tools(names: Sequence[str], files: Files, commands: Commands) -> list[PythonTool]:
+def _workspace_tools(names: Sequence[str], place: Workspace, files: Files, commands: Commands) -> list[PythonTool]:
     return [
-        python_tool(_WORKSPACE[name][0](files, commands), name=name, effect=_WORKSPACE[name][1])
+        msgspec.structs.replace(
+            python_tool(_WORKSPACE[name][0](files, commands), name=name, effect=_WORKSPACE[name][1]),
+            check=partial(_outside, place),
+        )
         for name in names
         if name in _WORKSPACE
     ]
+
+
+def _outside(place: Workspace, arguments: Mapping[str, Any]) -> str:
+    """Why no tool of the workspace can use the ``path`` among ``arguments``; empty where it can."""
+    try:
+        if isinstance(path := arguments.get("path"), str):
+            resolve(place, path)
+    except ToolFailed as error:
+        return failure_text(error)
+    return ""
 
 
 def _own_tools(conversation: Conversation, names: Sequence[str], tokens: int) -> list[PythonTool]:
