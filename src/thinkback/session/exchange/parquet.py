@@ -47,7 +47,11 @@ COLUMNS = {
     "erased": "VARCHAR",
     "payload": "VARCHAR",
 }
-_BIGGEST = 1 << 30  # bytes of one row
+_GROUP_BYTES = 16 * 1024 * 1024
+"""Bytes of rows as JSON that are put into one row group, about: DuckDB holds a group until it is written."""
+_LEAST_GROUP, _MOST_GROUP = 2_048, 122_880
+"""Rows of a group: those of a vector of DuckDB, and those that it takes by itself."""
+_LEAST_BUFFER = 1024 * 1024
 
 
 def rows(
@@ -126,16 +130,31 @@ def write(path: str, rows: Iterable[dict[str, Any]]) -> None:
         ) from None
     with tempfile.TemporaryDirectory(dir=Path(path).parent, prefix=f".{Path(path).name}.") as place:
         lines, half = os.path.join(place, "rows.jsonl"), os.path.join(place, "rows.parquet")
-        with open(lines, "wb") as file:
-            file.writelines(_line(row) for row in rows)
-        with duckdb.connect(":memory:") as db:
-            source = f"read_json(?, format='newline_delimited', columns={COLUMNS}, maximum_object_size={_BIGGEST})"
+        count, size, longest = _write_lines(lines, rows)
+        group = min(max(_GROUP_BYTES * count // max(size, 1), _LEAST_GROUP), _MOST_GROUP)
+        # A thread has a buffer for the longest row and a group of its own, and one alone keeps the order without more.
+        with duckdb.connect(":memory:", config={"threads": 1}) as db:
+            buffer = max(longest + 1, _LEAST_BUFFER)
+            source = f"read_json(?, format='newline_delimited', columns={COLUMNS}, maximum_object_size={buffer})"
             named = (f"make_timestamp({name}) AS {name}" if name == "time" else f'"{name}"' for name in COLUMNS)
             columns = ", ".join(named)
             target = half.replace("'", "''")
-            db.execute(f"COPY (SELECT {columns} FROM {source}) TO '{target}' (FORMAT parquet)", [lines])
+            db.execute(
+                f"COPY (SELECT {columns} FROM {source}) TO '{target}' (FORMAT parquet, ROW_GROUP_SIZE {group})", [lines]
+            )
         os.chmod(half, 0o600)
         os.replace(half, path)
+
+
+def _write_lines(path: str, rows: Iterable[dict[str, Any]]) -> tuple[int, int, int]:
+    """Write rows as JSON lines; returns how many these are, their bytes, and those of the longest."""
+    count = longest = 0
+    with open(path, "wb") as file:
+        for row in rows:
+            line = _line(row)
+            count, longest = count + 1, max(longest, len(line))
+            file.write(line)
+        return count, file.tell(), longest
 
 
 def _line(row: dict[str, Any]) -> bytes:
