@@ -60,7 +60,7 @@ def run(python: str, names: Sequence[str], referee: Referee, directory: Path) ->
 def _installed(directory: Path) -> Path:
     """Where programs find the plugins that thinkback has for them, as if it were installed."""
     told = directory / "site" / "thinkback-0.dist-info"
-    told.mkdir(parents=True)
+    told.mkdir(parents=True, exist_ok=True)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: thinkback\nVersion: 0\n", encoding="utf-8")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     lines = [line for name, rows in groups.items() for line in (f"[{name}]", *(f"{key} = {rows[key]}" for key in rows))]
