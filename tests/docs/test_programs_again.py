@@ -96,7 +96,7 @@ def test_a_page_of_the_library_is_run_three_times(page: str, tmp_path: Path, mon
 
 
 def test_the_examples_are_run_three_times(tmp_path: Path) -> None:
-    """Each run of one is a conversation of its own with two questions; one has a name, and is in the session of that."""
+    """Each run of one is a conversation of its own with two questions; that with a name is in the session of it."""
     before: dict[str, int] = {}
     with Referee() as referee:
         for _ in range(RUNS):
