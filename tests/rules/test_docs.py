@@ -27,7 +27,7 @@ Row: TypeAlias = Rule | Endpoint | ModelInfo | Served
 KINDS: list[tuple[str, type[Row]]] = [("rule", Rule), ("endpoint", Endpoint), ("model", ModelInfo), ("served", Served)]
 NESTED = {
     "auth", "controls", "guard", "keep_switch", "drop_switch", "server_drop", "server_state", "forbids", "omits",
-    "adds", "overhead",
+    "adds", "overhead", "limit_queries",
 }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def test_local_server_of_a_known_kind(store: SessionStore, chat: Ask, monkeypatc
     """Named, at an address of its own; a key that is set is sent, for somebody set it."""
     with Server(says(ANSWER)) as server:
         session = store.session("lm", endpoint="lmstudio", base_url=f"{server.url}/v1", model="some-model")
+        session.set("context.limit", 100_000)  # nobody asks the server for it then
         chat(session)
         monkeypatch.setenv("LMSTUDIO_API_KEY", KEY)
         chat(session)

@@ -135,6 +135,7 @@ def _plain(reason: str) -> str:
 def size_line(counts: Counts, subject: str) -> str:
     """How large a request is, in the one word that is used for it everywhere; and the log, where that differs."""
     limit = f" of {counts.limit:,}" if counts.limit else ""
+    limit += f" (the server's word of {counts.limit_asked})" if counts.limit_asked else ""
     stored = f"; stored: {about_tokens(counts.raw)}" if counts.raw > counts.effective else ""
     basis = "from the last input that the provider counted" if counts.calibrated else "from the length of the text"
     reasoning = f", about {counts.effective_reasoning:,} of them reasoning" if counts.effective_reasoning else ""

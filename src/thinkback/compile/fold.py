@@ -365,7 +365,8 @@ class Request:
         if self.state.selection is not None and sums.counted is not None:
             # What stood before that response may have been something else when it was asked for.
             sums = msgspec.structs.replace(sums, counted=None)
-        added = self.state.inputs.target.info.overhead.tokens(self._cursor.messages, len(tools))
+        target, wanted = self.state.inputs.target, self.state.inputs.settings.context_limit
+        added = target.info.overhead.tokens(self._cursor.messages, len(tools))
         size, counted = sums.size(self.state.counted, beside, added), self.state.counted
         # By a record alone: a size that is estimated again depends on the settings, and what is stored does not.
         unseen = max(counted.input - counted.estimate, 0) if counted is not None else added
@@ -373,8 +374,9 @@ class Request:
             raw=round(sums.raw.tokens + beside + unseen),
             effective=round(size),
             effective_reasoning=round(sums.sent.thought),
-            limit=self.state.inputs.settings.context_limit or self.state.inputs.target.info.context,
+            limit=wanted or target.info.context,
             calibrated=(self.state.counted or sums.counted) is not None,
+            limit_asked="" if wanted else target.limit_asked,
         )
 
     def size(self, tools: Sequence[Tool]) -> int:

@@ -81,9 +81,17 @@ class Httpx2Transport:
         self._options = _client_options(proxy, verify)
         self._client: httpx2.Client | None = None
 
-    @contextmanager
-    def post(self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> Iterator[HttpResponse]:
+    def post(
+        self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractContextManager[HttpResponse]:
         """Send; the response is closed when the context ends."""
+        return self.request("POST", url, headers, body, timeouts)
+
+    @contextmanager
+    def request(
+        self, method: str, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
+    ) -> Iterator[HttpResponse]:
+        """The same with another method."""
         import httpx2
 
         deadline = Deadline(timeouts.total)
@@ -93,7 +101,7 @@ class Httpx2Transport:
             limits = _limits(timeouts, deadline)
             address, target = _split(url)
             request = self._client.build_request(
-                "POST", address, headers=headers, content=body, timeout=limits, extensions=target
+                method, address, headers=headers, content=body, timeout=limits, extensions=target
             )
             response = self._client.send(request, stream=True)
         except _failures() as error:

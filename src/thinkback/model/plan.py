@@ -33,6 +33,7 @@ class Counts(msgspec.Struct, frozen=True):
     """Tokens, estimated: ``raw`` is everything stored, ``effective`` what the next request carries.
 
     ``calibrated``: the provider's own usage set the characters per token; ``limit`` 0 means unknown.
+    ``limit_asked`` is the day on which the server told it.
     """
 
     raw: int
@@ -40,6 +41,7 @@ class Counts(msgspec.Struct, frozen=True):
     effective_reasoning: int
     limit: int = 0
     calibrated: bool = False
+    limit_asked: str = ""
 
 
 class Writer(Protocol):

@@ -41,6 +41,23 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     principal: tuple[str, ...] = ()
 
 
+class LimitQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a server tells how many tokens a request to a model may have.
+
+    ``path`` is relative to the base URL (``../props``); a POST sends ``{"model": ...}``. ``list`` names the list of
+    models in the answer, and ``names`` the members of each that may be the model's name; without a list the answer is
+    about the model. ``fields`` are the places of the number, the first that has one counts; each is a list of names
+    (patterns), one inside the other.
+    """
+
+    path: str
+    fields: tuple[tuple[str, ...], ...]
+    source: str
+    method: Literal["GET", "POST"] = "GET"
+    list: str = ""
+    names: tuple[str, ...] = ("id",)
+
+
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A place that speaks a dialect. ``hosts`` are glob patterns that recognise it in a user's own base URL.
 
@@ -51,7 +68,8 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     elsewhere such a tool is a function of one string. ``takes`` are the paths of fields that programs
     add to requests for this provider alone. ``header_values`` are the values that it knows of a header
     which clients send, where it refuses others. ``conversation_header`` is the header in which it
-    demands one id a conversation. ``docs`` is the address of what the provider says of reasoning.
+    demands one id a conversation. ``limit_queries`` are tried in order, once a process, for the tokens that a request
+    may have. ``docs`` is the address of what the provider says of reasoning.
     """
 
     id: str
@@ -77,6 +95,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     conversation_header: str = ""
     source: str = ""
     docs: str = ""
+    limit_queries: tuple[LimitQuery, ...] = ()
 
 
 class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -79,6 +79,7 @@ class Target(msgspec.Struct, frozen=True):
     """Where the next request goes: everything compile needs to know about it. ``on``: the day the rule was chosen for.
 
     ``guessed``: the rule was not written for this model. ``account_known`` as in ``Origin``.
+    ``limit_asked`` is the day on which the server told the limit that ``info`` has.
     """
 
     endpoint: Endpoint
@@ -90,6 +91,7 @@ class Target(msgspec.Struct, frozen=True):
     account_known: bool = False
     guessed: bool = False
     on: str = ""
+    limit_asked: str = ""
 
 
 class Basis(msgspec.Struct, frozen=True):

@@ -8,11 +8,13 @@ conversation goes there; between two such changes ``session.use`` has the last w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 import msgspec
 
-from thinkback.errors import NotFoundError, RuleFileError
+from thinkback.drive.limits import ask_limit, with_asked_limit
+from thinkback.errors import NotFoundError, RuleFileError, ThinkbackError
 from thinkback.model.target import Settings, Target
 from thinkback.session import apps
 from thinkback.session.destination import Destination
@@ -63,7 +65,17 @@ class Configuration(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def target(self) -> Target:
         """Endpoint, model, rule and account of the next request. Raises ``NotFoundError``, ``SettingError``."""
-        return self.place.target(self.rules)
+        return with_asked_limit(self.place.target(self.rules))
+
+    def ask_limit(self) -> None:
+        """Ask the server how many tokens a request may have, once a process and model, where it is one that tells.
+
+        Whatever is wrong with the place is for the request to say.
+        """
+        with suppress(ThinkbackError):
+            target = self.place.target(self.rules)
+            if target.endpoint.limit_queries and self.place.transport is None and not self.settings().context_limit:
+                ask_limit(target, self.authenticator(), self.place.proxy, self.place.verify)
 
     def authenticator(self) -> Authenticator:
         """Who puts the credentials on. Raises ``CredentialError``."""

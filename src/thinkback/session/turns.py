@@ -89,6 +89,7 @@ class Host:
         conversation = self._conversation
         conversation.drop_erased()
         self._sources = conversation.all_sources() if self.is_in_loop else conversation.sources()
+        self._configuration().ask_limit()
 
     def build(self) -> Plan:
         """The next request; where a target that took over cannot be asked at all, that of the next one."""
