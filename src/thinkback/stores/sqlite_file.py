@@ -215,8 +215,9 @@ class LogFile:
             yield connection
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection that sees the log as it is at its first statement, whatever is written meanwhile.
+    def read(self, *, is_one_query: bool = False) -> Iterator[Connection]:
+        """A connection that sees the log as it is at its first statement, whatever is written meanwhile; where it
+        ``is_one_query``, without a transaction, whose two statements cost more than the query.
 
         In memory it is the writing one: the caller reads all it wants before it lets go, and calls no other method.
         """
@@ -232,7 +233,8 @@ class LogFile:
                 self._refuse_replaced()
                 connection = self._connect(self._at)
             try:
-                connection.execute("BEGIN")
+                if not is_one_query:
+                    connection.execute("BEGIN")
                 yield connection
             finally:
                 if connection.in_transaction:

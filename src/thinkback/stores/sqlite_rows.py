@@ -604,8 +604,9 @@ class SqliteDatabase:
             return work(SqliteRows(db), *args, **kwargs)
 
     def peek(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As ``read``."""
-        return self.read(work, *args, **kwargs)
+        """What ``work`` returns, which makes one query."""
+        with self.file.read(is_one_query=True) as db:
+            return work(SqliteRows(db), *args, **kwargs)
 
     def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction."""
