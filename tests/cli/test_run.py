@@ -414,7 +414,27 @@ def test_a_refusal_is_told_in_the_provider_s_words(command: Command, referee: Re
 
     assert (3, "") == (done.code, done.out)
     assert "Authentication Fails (governor)" in done.err
-    assert "check the key: DEEPSEEK_API_KEY" in done.err
+    assert "the key came from the environment variable DEEPSEEK_API_KEY: set it to another key" in done.err
+
+
+def test_a_refused_key_that_is_stored_names_the_file_and_the_command(command: Command, referee: Referee) -> None:
+    """What the command then stores replaces it."""
+    command("keys", "set", "deepseek", stdin=f"{BAD_KEY}\n".encode())
+    done = command("run", "Hi", *place(referee), DEEPSEEK_API_KEY="")
+    told = " ".join(done.err.split())
+    assert (
+        f"the key came from {command.config / 'keys.toml'}: `thinkback keys set DEEPSEEK_API_KEY` replaces it" in told
+    )
+    command("keys", "set", "DEEPSEEK_API_KEY", stdin=f"{KEY}\n".encode())
+    assert 0 == command("run", "Hi", *place(referee), DEEPSEEK_API_KEY="").code
+
+
+def test_a_dry_run_of_a_session_without_a_request_plans_its_first(command: Command, referee: Referee) -> None:
+    """The session is there; nothing was asked in it yet."""
+    with thinkback.open(command.db) as store:
+        store.session("fresh").commit("Remember the milk.")
+    done = command("run", "Hi", "--session", "fresh", "--dry-run", *place(referee))
+    assert (0, True, True) == (done.code, "Remember the milk." in done.out, "Hi" in done.out)
 
 
 @pytest.mark.parametrize("name", [(), ("--session", "try")], ids=["unnamed", "named"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from random import random
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from thinkback.drive.tools import PythonTool
 from thinkback.errors import (
     ContextRefused,
     CredentialError,
+    ProviderError,
     ReplayRefused,
     SettingError,
+    ThinkbackError,
     ToolDefinitionError,
     UnknownModelError,
     UnsupportedContent,
@@ -34,6 +37,7 @@ from thinkback.session.requests import Options, Prompt
 from thinkback.turn.ask import Ask
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
+from thinkback.turn.failures import CHECK_KEY
 from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
@@ -142,13 +146,27 @@ def begin(
 
 
 def explained(conversation: Conversation, error: Exception) -> Exception:
-    """``error``, with the models that were perhaps meant, and with what became of the other targets."""
+    """``error``, with the models that were perhaps meant, where a refused key came from, and with what became of the
+    other targets.
+    """
     if isinstance(error, UnknownModelError):
         _name_models(error, conversation.store.rulebook)
+    if isinstance(error, ProviderError) and error.next_actions[:1] and error.next_actions[0].startswith(CHECK_KEY):
+        _name_key(error, conversation)
     followed = conversation.followed
     if followed.rotating is None:
         return error
     return followed.rotation.with_targets(followed.rotating, conversation.history.commits, error)
+
+
+def _name_key(error: ProviderError, conversation: Conversation) -> None:
+    """Put the place that the refused key came from, and what replaces it, in front of what to do."""
+    from thinkback.session.config import keys
+
+    place = conversation.configure().place
+    endpoint = place.resolved(conversation.store.rulebook)
+    with suppress(ThinkbackError):  # a key file that cannot be read any more is no answer to what was refused
+        error.next_actions = keys.replacing(endpoint, place.api_key, place.key_env) or error.next_actions
 
 
 def _name_models(error: UnknownModelError, rulebook: Rulebook) -> None:

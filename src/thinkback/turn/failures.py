@@ -32,6 +32,8 @@ from thinkback.wire.result import ReadResult
 _LONGEST_MESSAGE = 4_000
 _STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _SHOWN = "; what was shown of the answer is refused with it"
+CHECK_KEY = "check the key"
+"""The first words of what to do about a key that was refused."""
 _REFEREE = "referee"
 """Its endpoint is a server of our own, which a person starts."""
 _ABOUT_KEYS = r"(?i)api[ _-]?key|credential|unauthenticated|unauthorized"
@@ -185,7 +187,7 @@ def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
         return (f"check what {plan.target.endpoint.auth.scheme} signs in as, and what that may use",)
     if status in (401, 403):
         names = " or ".join(plan.target.endpoint.auth.env) or "api_key="
-        return (f"check the key: {names}",)
+        return (f"{CHECK_KEY}: {names}",)
     if status == 404:
         return (f"check the model name {plan.target.model!r} and the base URL {plan.target.base_url}",)
     if 300 <= status < 400:

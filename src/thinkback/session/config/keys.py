@@ -80,6 +80,24 @@ def find(names: Sequence[str], *, asks_keyring: bool = True) -> str | None:
     return None
 
 
+def replacing(endpoint: Endpoint, given: str | None, name: str = "") -> tuple[str, ...]:
+    """Name the place that the key for ``endpoint`` came from, as ``of_endpoint`` finds it, and what replaces it there.
+
+    Empty where no key is known.
+    """
+    if given is not None:
+        return ("the key was given by the program, as api_key=: give another one",)
+    names = (name,) if name else endpoint.auth.env
+    found = places(names)
+    for place in ("environment", "file", "keyring"):
+        for variable in (each for each in names if found.get(each) == place):
+            if place == "environment":
+                return (f"the key came from the environment variable {variable}: set it to another key",)
+            where, option = (str(path()), "") if place == "file" else ("the keyring of this machine", " --keyring")
+            return (f"the key came from {where}: `thinkback keys set {variable}{option}` replaces it",)
+    return ()
+
+
 def missing(name: str) -> CredentialError:
     """The error for a key that has a name and is nowhere."""
     return CredentialError(
