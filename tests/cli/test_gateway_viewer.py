@@ -26,7 +26,7 @@ import thinkback
 from tests.servers.gateway.harness.house import House, Provider
 from tests.servers.viewer.conversations import answered, asked
 from tests.stores.postgres_server import Server
-from thinkback.cli.gateway_viewer import opened
+from thinkback.cli.gateway_viewer import KeyNames, opened
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.proxy.problems import Refused
 from thinkback.servers.gateway.access.keys import Terms, new_key
@@ -34,7 +34,9 @@ from thinkback.servers.gateway.config.schema import Config, Logs, Store, Viewer
 from thinkback.servers.gateway.running.places import office_of, state_place
 from thinkback.servers.gateway.storing.tenants import TenantLogs
 from thinkback.servers.viewer.app import application
+from thinkback.servers.viewer.sessions import Listing
 from thinkback.servers.viewer.sign_in import ATTEMPTS, EACH, IDLE, LIFE, WINDOW, Guest
+from thinkback.session.places import Place
 from thinkback.session.store import SessionStore
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback_referee import Referee
@@ -497,3 +499,6 @@ def test_sessions_are_called_by_the_names_of_keys(gate: Gate) -> None:
     assert "eve" not in listed
     assert rows[0].id not in re.sub(r'href="[^"]*"', "", listed)
     assert "1 of 3 sessions" in found
+    place = Place(f"{rows[0].id}/s1")  # of a session without a title, as Numbers shows it
+    names = KeyNames(gate.office, "one")
+    assert {"s": place._replace(session="ada/s1")} == Listing(gate.store("one"), called=names).called({"s": place})

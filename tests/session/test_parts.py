@@ -21,6 +21,15 @@ MODELS = {
 }
 
 
+def test_a_system_prompt_may_be_a_list_of_text_parts(store: SessionStore) -> None:
+    """A paragraph each; what has no text is refused by its place."""
+    session = store.session("s", endpoint="openai-chat", model=MODELS["openai-chat"], api_key="a key")
+    plan = session.wire.plan("Hi", system=["Be brief.", {"type": "text", "text": "Be kind."}])
+    assert "Be brief.\n\nBe kind." == json.loads(b"".join(plan.body))["messages"][0]["content"]
+    with pytest.raises(UnsupportedContent, match="part 1 of system= has no text"):
+        session.wire.plan("Hi", system=["Be brief.", PICTURE])
+
+
 def said(store: SessionStore, endpoint: str, *parts: Any) -> Any:
     """The parts of the message that goes out."""
     session = store.session("s", endpoint=endpoint, model=MODELS[endpoint], api_key="a key")

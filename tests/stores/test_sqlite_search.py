@@ -53,6 +53,17 @@ def bytes_of(store: LogStore, log: Path) -> bytes:
     return b"".join(path.read_bytes() for path in log.parent.iterdir())
 
 
+def test_large_texts_are_taken_in_by_smaller_portions(store: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A portion is bounded by its bytes too, and nothing of the log is left out or taken twice."""
+    monkeypatch.setattr(sqlite_search, "_MOST_BYTES", 100_000)
+    chance = random.Random(1)
+    texts = [f"word{at} " + chance.randbytes(20_000).hex() for at in range(20)]
+    fill(store, "s", [said(text) for text in texts])
+    portions = list(iter(lambda: store.search.fill(5000), 0))
+    assert (20, True) == (sum(portions), max(portions) <= 6)
+    assert [1] * 20 == [len(store.search.find(Query(f"word{at}"))) for at in range(20)]
+
+
 def test_the_text_is_stored_once(store: LogStore, log: Path) -> None:
     """The index has words and no texts."""
     fill(store, "s", [said("Xylophone QUARTZ zeppelin")])

@@ -10,6 +10,8 @@ from thinkback.errors import OTHER_MODEL, WHY, NetworkError, ProviderError, Unkn
 
 KEYS = "check the key: HOUSE_KEY"
 MODELS = "house knows no model 'thinker'"
+CREDIT = "the account has no credit left: add some at the provider, or use another endpoint"
+SHORTER = "`thinkback compact` shortens the conversation"
 PLACE = "check the model name 'thinker' and the base URL https://house.example/v1"
 
 
@@ -41,6 +43,7 @@ def advice(code: int, message: str, expected: str) -> str:
         ("thinker is not a valid model ID", MODELS),
         ("Invalid model: thinker", MODELS),
         ("messages.1: tool_use ids must be unique", WHY),
+        ("prompt is too long: 210000 tokens > 200000 maximum", SHORTER),
         ("this model takes no temperature", WHY),
         ("invalid request: the field modelling is not known", WHY),
         ("a long key is no api", WHY),
@@ -81,7 +84,8 @@ def test_a_page_for_browsers_is_called_so_whatever_its_status(page: str, said: s
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"), [(401, KEYS), (404, MODELS), (422, WHY), (429, "wait, or use another endpoint")]
+    ("code", "expected"),
+    [(401, KEYS), (402, CREDIT), (404, MODELS), (413, SHORTER), (422, WHY), (429, "wait, or use another endpoint")],
 )
 def test_another_status_speaks_for_itself(code: int, expected: str) -> None:
     """What its text says of keys and models changes nothing."""

@@ -70,7 +70,7 @@ class CallOptions(TypedDict, total=False):
     """What every call takes; ``Session.chat`` says what each means."""
 
     tools: Sequence[ToolLike] | None
-    system: str | None
+    system: str | Sequence[str | Mapping[str, Any]] | None
     params: Mapping[str, Any] | None
     response_format: Any
     settings: Mapping[str, object] | None
@@ -118,6 +118,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
             hint = f"did you mean {close[0]}?" if close else f"options are {', '.join(known)}"
             raise TypeError(f"unknown option {name!r}: {hint}")
     said = {name: value for name, value in given.items() if value is not None}
+    if isinstance(said.get("system"), list | tuple):
+        said["system"] = _system_text(said["system"])
     for name, value in said.items():
         kind, wanted = _KINDS.get(name, (object, ""))
         if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < _LEAST[name])):
@@ -125,6 +127,20 @@ def read_options(given: Mapping[str, Any]) -> Options:
     if "tools" in said:
         said["tools"], said["functions"] = offered(said["tools"])
     return Options(**said)
+
+
+def _system_text(parts: Sequence[object]) -> str:
+    """The text of a system prompt that was given as content parts: a paragraph each. Raises ``UnsupportedContent``."""
+    texts: list[str] = []
+    for at, part in enumerate(parts):
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if not isinstance(text, str):
+            raise UnsupportedContent(
+                f"part {at} of system= has no text",
+                next_actions=("give a text, or a list of texts and text parts; pictures go into the message",),
+            )
+        texts.append(text)
+    return "\n\n".join(texts)
 
 
 def has_parts(prompt: Prompt | object) -> bool:

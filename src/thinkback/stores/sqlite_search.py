@@ -81,6 +81,10 @@ _Row: TypeAlias = tuple[int, int, int, int, int]
 """Negative time, negative arrival, segment, label, position."""
 
 
+_MOST_BYTES = 8_000_000
+"""Stored bytes of a portion, beyond which the commits that follow wait for the next one: all of it is in memory."""
+
+
 class _Portion(NamedTuple):
     """A piece of the log: so many ``commits`` up to the arrival ``until``; ``placed`` are those that are to be read."""
 
@@ -220,17 +224,22 @@ class SqliteSearch:
 
 
 def _piece(db: Connection, since: int, limit: int) -> _Portion:
-    """The next ``limit`` commits after ``since``, and those that must be read with the last."""
+    """The next ``limit`` commits after ``since``, or fewer of them where they are large, and those that must be read
+    with the last.
+    """
     (until,) = db.execute(_END, (since, max(0, limit))).fetchone()
     rows: list[tuple[Any, ...]] = []
+    size = 0
     if until:
         for row in db.execute(f"{_NEW} ORDER BY arrival", (since,)):
             arrival, _, _, kind, response, *_ = row
-            if arrival > until:
+            if arrival > until or size > _MOST_BYTES:
                 if not searching.belongs_to(rows[-1][4] if rows else "", kind, response):
+                    until = rows[-1][0] if size > _MOST_BYTES else until
                     break
-                until = arrival
+                until = max(arrival, until)
             rows.append(row)
+            size += sum(len(value) for value in row if isinstance(value, bytes))
     segments, placed = placed_in(rows)
     (count,) = db.execute(_COUNT, (since, until)).fetchone()
     return _Portion(placed, segments, until, count)

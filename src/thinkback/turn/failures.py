@@ -23,6 +23,7 @@ from thinkback.model.commits import Failure, TurnState
 from thinkback.model.target import Target
 from thinkback.rules.urls import host_of, is_loopback, server_of
 from thinkback.turn.events import NetError
+from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import Plan
 from thinkback.wire.documents import PAGE, page_of
 from thinkback.wire.registry import dialect
@@ -188,6 +189,10 @@ def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
     if status in (401, 403):
         names = " or ".join(plan.target.endpoint.auth.env) or "api_key="
         return (f"{CHECK_KEY}: {names}",)
+    if status == 402:
+        return ("the account has no credit left: add some at the provider, or use another endpoint", AGAIN)
+    if is_overflow(failure):
+        return ("`thinkback compact` shortens the conversation", "or use a model with a larger context", AGAIN)
     if status == 404:
         return (f"check the model name {plan.target.model!r} and the base URL {plan.target.base_url}",)
     if 300 <= status < 400:

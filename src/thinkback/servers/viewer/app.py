@@ -277,7 +277,7 @@ def numbers(viewer: Viewer, request: Request) -> Response:
     return viewer.html(
         "numbers.html",
         report=viewer.figures.report(days, project, model),
-        named=viewer.figures.places,
+        named=viewer.listing.called(viewer.figures.places),
         days=days,
         choices=DAYS,
         model=model,

@@ -175,6 +175,10 @@ class Listing:
         known = known._replace(info=info) if known is not None else _known(info, None, Place(info.name))
         return self._row(known, [_MOST_COUNTED])
 
+    def called(self, places: Mapping[str, Place]) -> dict[str, Place]:
+        """``places`` by session id, each session as pages call it."""
+        return {id: place._replace(session=self._called(place.session)) for id, place in places.items()}
+
     def places(self, ids: Iterable[str]) -> dict[str, Place]:
         """Where sessions are from, by their ids."""
         every = self._read().by_id

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from thinkback.cli.chat.drawing.markdown import render
 from thinkback.cli.chat.drawing.theme import Theme
 from thinkback.session.transcripts.ink import clean
+from thinkback.session.transcripts.markup import rendered
 
 THEME = Theme((0, 0, 0), "true")
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -50,6 +51,15 @@ def plain(text: str, columns: int = 40) -> str:
 def test_each_kind_of_block_is_shown(text: str, expected: str) -> None:
     """Marks become a layout; what is no Markdown, HTML too, stays as it was written."""
     assert expected == plain(text)
+
+
+@pytest.mark.parametrize("formula", [r"\(a_1 * b_1 * c_1\)", r"\[x^2 _y_\]"])
+def test_formulas_keep_their_backslashes(formula: str) -> None:
+    """In the terminal and on pages; other escapes are read, and a text without an end costs no more than others."""
+    assert f"So {formula} holds." in plain(f"So {formula} holds.")
+    assert f"<p>So {formula} holds.</p>" == rendered(f"So {formula} holds.").strip()
+    assert "<p>(a) *b*</p>" == rendered(r"\(a) \*b\*").strip()
+    assert len(rendered(r"\(" * 20_000)) > 20_000
 
 
 def test_code_is_coloured_and_the_rest_has_attributes_only() -> None:

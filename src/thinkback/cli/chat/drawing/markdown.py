@@ -26,6 +26,7 @@ from rich.theme import Theme as Styles
 from thinkback.cli.chat.drawing.column import Column
 from thinkback.cli.chat.drawing.theme import Depth, Theme
 from thinkback.session.transcripts.ink import clean
+from thinkback.session.transcripts.markup import keep_formulas
 
 _COLOURS: dict[Depth, Literal["truecolor", "256", "standard"]] = {"true": "truecolor", "256": "256", "16": "standard"}
 _SYSTEMS = {"true": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT, "16": ColorSystem.STANDARD}
@@ -186,7 +187,7 @@ def _fit(line: list[Segment]) -> list[Segment]:
 @functools.cache
 def _parser() -> Any:
     """The parser that rich makes for itself."""
-    return vars(rich_markdown)["MarkdownIt"]().enable("strikethrough").enable("table")
+    return keep_formulas(vars(rich_markdown)["MarkdownIt"]().enable("strikethrough").enable("table"))
 
 
 def _readable(tokens: list[Any]) -> Iterator[Any]:
