@@ -62,6 +62,7 @@ NOT_RUN = {
         ("import --program otlp FILE", "import FILE --program codex"),
         "needs the histories of another program: tests/cli/history/test_exchange.py",
     ),
+    "compact": "has nothing to gain in a short conversation: tests/cli/history/test_compact.py",
     "purge --key ID --db /var/lib/thinkback/default.db": "needs a gateway's log: tests/session/history/test_erasing.py",
     "rules update FILE": "needs a file of rules: tests/cli/config/test_rules.py",
     "rules undo": "undoes what was updated: tests/cli/config/test_rules.py",

@@ -93,8 +93,9 @@ def replacing(endpoint: Endpoint, given: str | None, name: str = "") -> tuple[st
         for variable in (each for each in names if found.get(each) == place):
             if place == "environment":
                 return (f"the key came from the environment variable {variable}: set it to another key",)
-            where, option = (str(path()), "") if place == "file" else ("the keyring of this machine", " --keyring")
-            return (f"the key came from {where}: `thinkback keys set {variable}{option}` replaces it",)
+            if place == "file":
+                return (f"the key came from {path()}: `thinkback keys set {variable}` replaces it",)
+            return (f"the key came from this machine's keyring: `thinkback keys set {variable} --keyring` replaces it",)
     return ()
 
 
