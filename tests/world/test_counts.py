@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from thinkback.errors import BudgetSpent
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.servers.gateway.access.keys import Terms, new_key
 from thinkback.servers.gateway.grant import Budget
+from thinkback.servers.viewer.numbers import Figures
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.stores.gateway_state import open_gateway_state
@@ -171,3 +174,59 @@ def test_one_absurd_number_costs_no_other_key_its_budget(world: World, tmp_path:
     with gateway(world, tmp_path, server={"no_auth": False}) as house:
         assert [403] * 2 == [ask(house, "limited").status for _ in range(2)]
         assert 200 == ask(house, "unlucky").status
+
+
+@pytest.mark.parametrize("kind", ABSURDITIES)
+def test_an_absurd_number_behind_a_gateway_stops_nothing(world: World, tmp_path: Path, kind: str) -> None:
+    """In every dialect, whole and streamed: it is ready, and its list and its Numbers have no absurd figure."""
+    world.mood = Mood(usage=kind)
+    with gateway(world, tmp_path) as house:
+        for provider, place in PLACES.items():
+            body = {"model": f"{provider}/{place.model}", "messages": [{"role": "user", "content": f"{provider}?"}]}
+            assert 200 == house.ask("/v1/chat/completions", body, key=None).status, provider
+            assert 200 == house.ask("/v1/chat/completions", {**body, "stream": True}, key=None).status, provider
+        ready = house.ask("/readyz", key=None)
+    with thinkback.open(tmp_path / "default.db", rules={}, settings={}) as store:
+        listed = [summary.tally for summary in store.log.summaries().values()]
+        page = Figures(store).report(0)
+
+    assert (200, True) == (ready.status, ready.json["ready"])
+    assert "fail" not in ready.body.decode()
+    assert len(PLACES) <= len(listed)
+    assert [] == [tally for tally in listed if not 0 <= tally.tokens < 10**6 or not 0 <= tally.reasoning < 10**6]
+    assert 2 * len(PLACES) == page.total.responses
+    assert all(0 <= number < 10**6 for number in page.total)
+
+
+def test_agents_with_ordinary_budgets_work_side_by_side(world: World, tmp_path: Path) -> None:
+    """Several at once, each with a key of its own or all with one: none is refused while there is enough for all."""
+    state = open_gateway_state(tmp_path)
+    secrets = []
+    for name in ("first", "second", "shared"):
+        secret, row = new_key(Terms(budget=Budget("day", tokens=500_000)), 1, name=name)
+        state.keys.create(row)
+        secrets.append(secret)
+    state.close()
+    agents = [secrets[0], secrets[1], *[secrets[2]] * 4]
+    told = "You are an agent with many tools. " * 400
+    together = threading.Barrier(len(agents))
+
+    def work(at: int) -> list[int]:
+        messages: list[Any] = [{"role": "system", "content": told}]
+        statuses = []
+        for step in range(6):
+            messages.append({"role": "user", "content": f"{at}.{step}: {QUESTION}"})
+            together.wait(30)
+            body = {"model": "kimi/kimi-k2.6", "max_tokens": 16_000, "messages": messages}
+            reply = house.ask("/v1/chat/completions", body, key=agents[at])
+            statuses.append(reply.status)
+            messages.append(reply.json["choices"][0]["message"])
+        return statuses
+
+    with (
+        gateway(world, tmp_path, server={"no_auth": False}) as house,
+        ThreadPoolExecutor(len(agents)) as pool,
+    ):
+        found = list(pool.map(work, range(len(agents))))
+
+    assert [[200] * 6] * len(agents) == found

@@ -9,6 +9,7 @@ from thinkback.turn import failures, unlogged_text
 from thinkback.turn.events import Head
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
+from thinkback.turn.usage import with_beside
 from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.result import ReadResult, stamped
 
@@ -102,7 +103,8 @@ class Exchange:
         for at, block in enumerate(result.blocks):
             drafts.append(block_draft(block if keep_text else self._loggable(block, at, history), self.response, at))
         if result.usage is not None:
-            drafts.append(Draft("provider_usage", result.usage, self.response))
+            word = self.plan.target.rule.reasoning_tokens
+            drafts.append(Draft("provider_usage", with_beside(result.usage, word), self.response))
         return drafts
 
     def _loggable(self, block: Block, at: int, history: History) -> Block:

@@ -32,9 +32,7 @@ class TokenUse(msgspec.Struct, frozen=True):
 
 def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: str) -> TokenUse:
     """The use of one response. ``reasoning_tokens`` is the rule's word: ``inside``, ``added`` or ``unknown``."""
-    usage = usage or Usage()
-    if reasoning_tokens == "added" and "reasoning_beside_output" not in usage.counted:
-        usage = msgspec.structs.replace(usage, counted=(*usage.counted, "reasoning_beside_output"))
+    usage = with_beside(usage or Usage(), reasoning_tokens)
     beside = "reasoning_beside_output" in usage.counted
     given, output, reasoning, cached = usage.whole_input(), usage.whole_output(), usage.reasoning, usage.cached
     inside = False if beside else (True if reasoning_tokens == "inside" else None)
@@ -48,6 +46,16 @@ def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: st
         # What may be inside a number is not more than it.
         reasoning = min(reasoning, output) if output and not beside else reasoning
     return TokenUse(given, cached, output, reasoning, inside, estimated)
+
+
+def with_beside(usage: Usage, reasoning_tokens: str) -> Usage:
+    """``usage`` that says itself that its output is without the reasoning, where the rule's word is ``added``.
+
+    So it is stored: a list of sessions counts without rules.
+    """
+    if reasoning_tokens != "added" or "reasoning_beside_output" in usage.counted:
+        return usage
+    return msgspec.structs.replace(usage, counted=(*usage.counted, "reasoning_beside_output"))
 
 
 def summed(uses: Iterable[TokenUse]) -> TokenUse | None:

@@ -67,10 +67,11 @@ def sessions_command(count: int | None, db: str, as_json: bool) -> None:
             summaries = store.log.summaries([info.id for info in shown] if count else None)
             room = _MOST_READ
             rows = []
-            for info in shown:
+            for at, info in enumerate(shown):
                 summary = summaries.get(info.id)
                 room -= info.commits
-                rows.append(_session_json(info, summary, _cost(store, info, summary) if room >= 0 else None))
+                cost = _cost(store, info, summary, reads=at < _SHOWN or room >= 0)
+                rows.append(_session_json(info, summary, cost))
             terminal.print_json(rows)
         elif not shown:
             _print_none(path)
@@ -122,11 +123,14 @@ def place_of(info: SessionInfo, summary: Summary | None) -> str:
     return f"{info.name} ({project}: {terminal.one_line(title_of(info, summary), _TITLE)})" if project else info.name
 
 
-def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> float | None:
-    """US dollars, as a program said or by prices; ``None`` where none is known, and of sessions that are long."""
+def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None, *, reads: bool = True) -> float | None:
+    """US dollars, as a program said or by prices; ``None`` where none is known, and of sessions that are long.
+
+    Without ``reads`` no session is read for it.
+    """
     if summary is not None and summary.about.cost:  # a program that knows no price says 0
         return summary.about.cost / 1_000_000
-    if info.commits > _MOST_COUNTED:
+    if not reads or info.commits > _MOST_COUNTED:
         return None
     from thinkback.session.observing import costs
     from thinkback.session.usage import own_steps
