@@ -22,6 +22,7 @@ from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook
 from thinkback.rules.urls import server_of
 from thinkback.session.endpoint_config import EndpointConfig, is_home, same_server
+from thinkback.session.exchange import importing
 from thinkback.stores import open_store
 
 BOOK = load_rulebook({})
@@ -211,14 +212,19 @@ def bring(command: Command, addresses: dict[str, str], settings: Mapping[str, st
         ours.import_(place.with_suffix(".jsonl"))
 
 
-def test_an_import_that_breaks_off_leaves_no_session_that_is_followed(command: Command) -> None:
-    """What came before the broken line stays, and is marked as somebody else's."""
+@pytest.mark.parametrize(("batch", "settings"), [(importing.BATCH, None), (1, {"session.imported": "true"})])
+def test_an_import_that_breaks_off_leaves_no_session_that_is_followed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, batch: int, settings: dict[str, str] | None
+) -> None:
+    """What was stored before the broken line stays, marked as somebody else's; if nothing was, there is no session."""
+    monkeypatch.setattr(importing, "BATCH", batch)
     bring(command, {"one": "http://127.0.0.1:9"})
     lines = (command.place / "theirs.jsonl").read_bytes().splitlines(keepends=True)
     with thinkback.open(command.place / "new.db", rules={}, settings={}) as store:
         with pytest.raises(ExportFileError):
             store.import_([*lines, b"no line of an export\n"])
-        assert {"session.imported": "true"} == store.find("one").settings
+        found = store.log.find_session("one")
+        assert settings == (found.settings if found is not None else None)
 
 
 def test_settings_of_a_file_that_mean_nothing_here_are_left_out_and_told(command: Command) -> None:

@@ -188,5 +188,5 @@ def test_who_asks_without_a_key_is_told_which_variable_is_not_set(monkeypatch: p
         for grant in (OPEN, GRANT)
     ]
 
-    assert [502, 502] == [kept.status for kept in found]
+    assert [400, 400] == [kept.status for kept in found]
     assert [True, False] == ["THINKBACK_TEST_KEY" in kept.json["error"]["message"] for kept in found]

@@ -196,7 +196,7 @@ def test_what_is_wrong_with_an_upstream_is_for_the_operator(
             for name in ("house", "far")
         ]
 
-    assert [502, 502] == [answer.status for answer in answers]
+    assert [400, 502] == [answer.status for answer in answers]  # no client repeats what a person must mend first
     assert [True, False] == [b"KEY_OF_THE_HOUSE" in answer.body for answer in answers]
     assert [] == [answer for answer in answers if b"127.0.0.1" in answer.body]
     logged = capfd.readouterr().err

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from thinkback.errors import CredentialError
 from thinkback.proxy import losses
 from thinkback.proxy.headers import passed_on
 from thinkback.proxy.problems import Refused, problem_of
@@ -333,7 +334,9 @@ class App:
         if asked.route.page == "respond":
             self.metrics.request(asked.route.front, sink.status, took, notes, ended=ended, key=sink.key)
         lost = losses.DROPPED in notes.report.reattach
-        level = "error" if sink.status >= 500 else "warning" if lost else "info"
+        # Without a key for the upstream the client gets a status that it does not repeat; the operator must act.
+        is_ours = sink.status >= 500 or notes.report.failure == CredentialError.kind
+        level = "error" if is_ours else "warning" if lost else "info"
         if self._log.wants(level):
             self._log.line(level, "request", line_of(asked, sink, took, ended))
 
