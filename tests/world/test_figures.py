@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 import thinkback
 from tests.cli.conftest import Inside
 from tests.world.clients import KEY
+from tests.world.gateway import gateway
 from tests.world.mind import Mood
 from tests.world.server import PLACES, Place, World
 from thinkback.servers.mcp import reading
 from thinkback.servers.viewer.numbers import Figures
+from thinkback.session.exchange.histories import Wanted, run
 
 XAI = Place("kimi", "xai-chat", "grok-3-mini")
 """A host whose output count leaves reasoning out: only its rule says so."""
@@ -45,6 +48,55 @@ def test_every_surface_shows_the_same_figures(world: World, cli: Inside, place: 
     assert figures == tuple(told[key] or 0 for key in ("input", "cached", "output", "reasoning"))
     assert figures == (page.total.input, page.total.cached, page.total.output, page.total.reasoning)
     assert figures[2] > 0 < figures[0]
+
+
+def test_every_surface_shows_the_same_figures_of_a_gateway_s_sessions(world: World, cli: Inside) -> None:
+    """One of each provider, asked for in chat completions: list, usage, Numbers and MCP."""
+    world.mood = Mood(thinking=300)
+    with gateway(world, cli.place) as house:
+        for provider, place in PLACES.items():
+            messages: list[Any] = [{"role": "user", "content": f"{provider}?"}]
+            for question in QUESTIONS:
+                body = {"model": f"{provider}/{place.model}", "messages": messages}
+                answer = house.ask("/v1/chat/completions", body, key=None).json["choices"][0]["message"]
+                messages += [answer, {"role": "user", "content": question}]
+    with thinkback.open(cli.place / "default.db", rules={}, settings={}) as store:
+        summaries = store.log.summaries()
+        uses = {info.id: store.session(info.name).usage.total() for info in store.sessions()}
+        told = [reading.usage(store, reading.Usage(session=info.name)) for info in store.sessions()]
+        page = Figures(store).report(0)
+
+    assert len(PLACES) == len(uses)
+    assert {id: (each.use.input or 0) + (each.use.output or 0) for id, each in uses.items()} == {
+        id: summary.tally.tokens for id, summary in summaries.items()
+    }
+    assert len(QUESTIONS) * len(PLACES) == page.ended.turns == sum(each.tally.turns for each in summaries.values())
+    for name in ("input", "cached", "output", "reasoning"):
+        total = sum(getattr(each.use, name) or 0 for each in uses.values())
+        assert total == getattr(page.total, name) == sum(each[name] or 0 for each in told), name
+
+
+MADE = sorted((Path(__file__).parents[1] / "formats" / "made").glob("*.jsonl"))
+PROGRAMS = [file for file in MADE if not file.name.startswith("opencode")]  # which is a database
+
+
+@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: file.stem)
+def test_every_surface_shows_the_same_figures_of_an_import(file: Path) -> None:
+    """List, usage, Numbers and MCP; the list has the reasoning that was reported, the others estimate the rest."""
+    with thinkback.open(":memory:", rules={}, settings={}) as store:
+        run(store.log, Wanted(file.name.rpartition("-")[0], str(file)))
+        (info,) = store.sessions()
+        (summary,) = store.log.summaries().values()
+        session = store.session(info.name)
+        use, turns = session.usage.total().use, len(session.usage.turns())
+        told = reading.usage(store, reading.Usage(session=info.name))
+        page = Figures(store).report(0)
+
+    assert turns == summary.tally.turns == page.ended.turns > 0
+    assert (use.input or 0) + (use.output or 0) == summary.tally.tokens > 0
+    assert summary.tally.reasoning == use.reasoning or use.estimated
+    for name in ("input", "cached", "output", "reasoning"):
+        assert (getattr(use, name) or 0) == getattr(page.total, name) == (told[name] or 0), name
 
 
 def test_a_cost_that_the_table_shows_stands_in_json_too(world: World, cli: Inside) -> None:
