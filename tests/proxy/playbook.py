@@ -123,9 +123,10 @@ class Playbook:
         """What goes to the client needs no line of its own; only that it goes out before what follows. Nothing waits
         to be stored.
         """
-        while isinstance(self.open, events.Start | events.Write | events.Judged | events.Unstored):
-            if isinstance(self.open, events.Unstored):
-                self.open = self.exchange.on(Answered(frozenset()), next(self._now))
+        while isinstance(self.open, events.Start | events.Write | events.Judged | events.Unstored | events.FindErasure):
+            if isinstance(self.open, events.Unstored | events.FindErasure):
+                nothing = frozenset[bytes]() if isinstance(self.open, events.Unstored) else False
+                self.open = self.exchange.on(Answered(nothing), next(self._now))
                 continue
             if isinstance(self.open, events.Start):
                 self.status, self.headers = self.open.status, self.open.headers

@@ -64,6 +64,12 @@ class FindErased(msgspec.Struct, frozen=True):
     responses: frozenset[str]
 
 
+class FindErasure(msgspec.Struct, frozen=True):
+    """Whether anything was erased from the log since the conversation was looked up in it, or since this was asked;
+    answered by ``bool``.
+    """
+
+
 class Unstored(msgspec.Struct, frozen=True):
     """The digests in ``scope`` of responses that wait to be stored; answered by a ``frozenset``, also without a log."""
 
@@ -148,7 +154,7 @@ class Judged(msgspec.Struct, frozen=True):
     error: Exception | None
 
 
-InLog: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept | FindErased
+InLog: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept | FindErased | FindErasure
 """What an exchange looks up in a log; answered by ``Unavailable`` where it is to do without."""
 
 Question: TypeAlias = InLog | Unstored

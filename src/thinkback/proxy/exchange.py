@@ -34,6 +34,7 @@ from thinkback.proxy.events import (
     Event,
     Failed,
     FindErased,
+    FindErasure,
     Flow,
     Head,
     Interrupt,
@@ -78,6 +79,8 @@ RETRIES = 2
 _DOCUMENT = "application/json"
 _RECEIVE = Receive()
 _UNPAID = 402
+# In place of a log's epoch, of a history that no log has like that: nobody is to go on with it.
+_NO_LOG = -1
 # So many bytes are read in one go where nobody waits for what they say: piece by piece takes twice as long.
 _TOGETHER = 4096
 
@@ -118,6 +121,8 @@ class Exchange:
         self._facts: Facts | None = None
         self._view: View | None = None
         self._resumed: Resumed | None = None
+        # How much of its history was there before the turn.
+        self._begun_with = 0
         self._route: Route | None = None
         self._served: Route | None = None
         self._left: tuple[str, ...] = ()
@@ -246,8 +251,8 @@ class Exchange:
             view = yield from self._opened()
             resumed = yield from resume.resume(view, new_id(), new_id(), self._began, rests=self._rests)
             self._resumed, self._degraded = resumed, resumed.degraded
-            if resumed.unknown:
-                raise resume.not_found(resumed.known.previous, front(self._received.front).body.previous)
+            self._begun_with = len(resumed.history.commits)
+            self._refuse_unknown(resumed)
             if self._received.counts_only:
                 yield from self._count(view, resumed)
             else:
@@ -260,6 +265,31 @@ class Exchange:
             yield from self._fail(error)
             if not isinstance(error, ThinkbackError):
                 raise
+
+    def _refuse_unknown(self, resumed: Resumed) -> None:
+        """Raise ``Refused`` for a request that names a response of which nothing is known."""
+        if resumed.unknown:
+            raise resume.not_found(resumed.known.previous, front(self._received.front).body.previous)
+
+    def _renewed(self, view: View, resumed: Resumed) -> Flow[tuple[View, Resumed]]:
+        """The request as one that came in now, where anything was erased since it was looked up.
+
+        It is recorded where it was to be, and its history is that of the turn under way, as the log has it now.
+        """
+        try:
+            is_old = yield FindErasure()
+        except Unavailable:  # what cannot be asked is as it was
+            is_old = False
+        if not is_old:
+            return view, resumed
+        view = yield from self._opened()
+        found = yield from resume.resume(view, new_id(), new_id(), self._began, rests=False)
+        history, begun_with = resumed.history, len(found.history.commits)
+        history.renew([*found.history.commits, *history.commits[self._begun_with :]], _NO_LOG)
+        self._resumed = found._replace(history=history, line=resumed.line, goes_on=resumed.goes_on)
+        self._begun_with = begun_with
+        self._refuse_unknown(found)
+        return view, self._resumed
 
     def _opened(self) -> Flow[View]:
         """The request, with its tokens opened but for those of responses that were erased since they were sealed."""
@@ -369,6 +399,8 @@ class Exchange:
                     if command.plain and self._plain is None and self._route is not None:
                         self._plain = self._route, f"the provider refused it: {command.plain}"
                     try:
+                        if self._attempts:  # a while has passed
+                            view, resumed = yield from self._renewed(view, resumed)
                         plan = yield from self._build(view, resumed)
                     except ThinkbackError as error:  # refused: the turn says so and ends
                         turn.on(turn_events.Failed(command.id, error, self._clock.now))

@@ -125,6 +125,26 @@ def test_what_another_program_erased_goes_back_no_more(log: Path) -> None:
     assert "Hm." != provider.bodies[2]["messages"][1].get("reasoning_content")
 
 
+def test_a_request_that_is_repaired_has_nothing_of_what_was_erased_meanwhile(log: Path) -> None:
+    """The provider refuses the reasoning; by the time the request goes out again the thought was taken out."""
+
+    def erases() -> httpx2.Response:
+        with thinkback.open(log) as store:
+            (info,) = store.sessions()
+            (thought,) = [each for each in store.commits(info.id) if each.kind == "reasoning"]
+            assert store.care.redact(thought.hash, "Hm").commits
+        missing = "thinking is enabled but reasoning_content is missing in assistant message at index 1"
+        return says(400, json.dumps({"error": {"message": missing}}).encode())()
+
+    provider = Provider(streams(), erases, streams())
+    with thinkback.http_client(log, transport=provider) as client:
+        ask(client)
+        ask(client, "Why?", "42.", "And?")
+    assert 3 == len(provider.asked)
+    assert [0, 1, 0] == [request.content.count(b"Hm.") for request in provider.asked]
+    assert b"42." in provider.asked[2].content
+
+
 def test_what_is_not_known_passes_as_it_is(log: Path) -> None:
     """Hosts, paths and methods; the very request, and ``why`` says so. An unknown host is warned of once; ``strict``
     refuses the host alone.

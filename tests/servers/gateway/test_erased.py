@@ -25,7 +25,7 @@ from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.session.store import SessionStore
 from thinkback.stores.gateway_state.records import short
 from thinkback.stores.rows import unpack
-from thinkback_referee import Step
+from thinkback_referee import HttpError, Step
 from thinkback_referee.transport import Incoming, Reply
 
 SPOOL, USAGE = "spool", "usage.jsonl"
@@ -395,3 +395,32 @@ def test_the_first_request_of_a_conversation_stores_nothing_of_a_user_who_is_pur
         assert 200 == client.ask(house, "What is the zebrasecret?").status
         assert [] != store.sessions()
     assert not any(b"zebrasecret" in unpack(*row) for row in payloads_of(house))
+
+
+def test_a_request_that_is_sent_again_has_nothing_of_what_was_erased_meanwhile(
+    house: House, providers: Meanwhile
+) -> None:
+    """The provider is busy; while the gateway waits the thought is taken out of the log. What the client says stays."""
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    providers.push(Step(reasoning="secretthought", text="Said."))
+    assert 200 == client.ask(house, "What is the weather?").status
+    with thinkback.open(log_of(house)) as store:
+        (info,) = store.sessions()
+
+        def erase() -> None:
+            (thought, *_) = [each for each in store.commits(info.name) if each.kind == "reasoning"]
+            store.care.redact(thought.hash, "secretthought", session=info.name)
+
+        providers.meanwhile = erase
+        providers.push(Step(fault=HttpError(503)))
+        assert 200 == client.ask(house, "And now?").status
+    first, again = (seen.body for seen in providers.seen[-2:])
+    assert "secretthought" in first
+    assert "secretthought" not in again
+    assert all(word in again for word in ("What is the weather?", "Said.", "And now?"))
+    until = len(providers.seen)
+    assert 200 == client.ask(house, "And then?").status
+    assert all("secretthought" not in seen.body for seen in providers.seen[until:])
+    assert not any(b"secretthought" in unpack(*row) for row in payloads_of(house))

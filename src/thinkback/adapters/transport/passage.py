@@ -232,6 +232,8 @@ class Passage:
         self._stored = 0
         # Of the log, when the conversation was looked for in it.
         self._epoch: int | None = None
+        # The same, when what the exchange has of it now was looked up.
+        self._known_epoch: int | None = None
         self._told: telling.Why | None = None
         # What went out last, and how many went before this exchange. What is not added because the provider refused it
         # by name, and what of that it refused in this request; why the program's own goes out in place of ours.
@@ -401,6 +403,8 @@ class Passage:
                 return {}
             case events.Unstored() | events.FindErased():
                 return frozenset()
+            case events.FindErasure():
+                return (yield Do(self._find_erasure))
             case events.KeepHistory(history=history, weight=weight):
                 return journal.keep(history, weight)
             case events.Choose(model=model):
@@ -484,8 +488,13 @@ class Passage:
     def _looked_up(self, question: lookups.Asked) -> Any:
         journal = self._office.journal
         if self._epoch is None:
-            self._epoch = journal.epoch()
+            self._epoch = self._known_epoch = journal.epoch()
         return journal.answer(question)
+
+    def _find_erasure(self) -> bool:
+        """Tell whether anything was erased since the conversation was looked up, or since this was asked."""
+        known, self._known_epoch = self._known_epoch, self._office.journal.epoch()
+        return None not in (known, self._known_epoch) and known != self._known_epoch
 
     def _stored_step(self, command: events.Store) -> Generator[Need, Any, bool]:
         entry = command.entry

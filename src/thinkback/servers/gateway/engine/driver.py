@@ -31,6 +31,7 @@ from thinkback.proxy.events import (
     Event,
     Failed,
     FindErased,
+    FindErasure,
     Head,
     InLog,
     Interrupt,
@@ -103,6 +104,8 @@ class _Driver:
         self._came = now()
         # Of the log, when the conversation was looked for in it.
         self._epoch: int | None = None
+        # The same, when what the exchange has of it now was looked up.
+        self._known_epoch: int | None = None
         # For the notes.
         self._is_noted = False
         self._guessed: Use | None = None
@@ -173,7 +176,7 @@ class _Driver:
                 return await self._send(command)
             case Store():
                 return await self._shielded(command)
-            case LookUp() | ReadLines() | ReadHistory() | OpenKept() | FindErased():
+            case LookUp() | ReadLines() | ReadHistory() | OpenKept() | FindErased() | FindErasure():
                 return await self._look_up(command)
             case Unstored(scope=scope):
                 return self._engine.storing.unstored(self._incoming.grant.tenant, scope)
@@ -250,6 +253,11 @@ class _Driver:
         if epoch is not None:
             engine.histories.drop_erased(tenant, epoch)
             self._epoch = epoch if self._epoch is None else self._epoch
+            known = self._known_epoch
+            if isinstance(question, FindErasure) or known is None:
+                self._known_epoch = epoch
+            if isinstance(question, FindErasure):
+                return known not in (None, epoch)
         return found
 
     async def _shielded(self, command: Store) -> bool:
@@ -389,5 +397,7 @@ def _looked_up(engine: Engine, tenant: str, question: InLog) -> tuple[Any, int |
     if isinstance(question, FindErased):
         return engine.erasures.erased(tenant, question.responses) if engine.erasures is not None else frozenset(), None
     log = engine.logs.of(tenant)
+    if isinstance(question, FindErasure):
+        return None, log.epoch()
     epoch = log.epoch() if isinstance(question, LookUp) else None
     return lookups.answer(log, question), epoch
