@@ -168,6 +168,12 @@ class HeadMovedError(StoreError):
     kind = "head-moved"
 
 
+class ErasedSinceError(StoreError):
+    """Something was erased from the log since the step was made: leave that out of it, and append it again."""
+
+    kind = "erased-since"
+
+
 class BusyError(StoreError):
     """Somebody else has a turn under way on the branch. ``details``: session, branch, process, host, since."""
 

@@ -13,6 +13,7 @@ from thinkback.log.erasing import (
     bare,
     before,
     copied,
+    echoed,
     late,
     of_end_user,
     order_for,
@@ -210,6 +211,25 @@ def test_copies_of_responses_that_were_erased_are_not_stored_again() -> None:
     assert [False, True, True] == [word in payloads for word in ("Secret.", "Thought.", "What is it?")]
     assert [commit.hash for commit in talk.commits] == [commit.hash for commit in left.commits]
     assert entry == late(entry, [Order(0, "redacted")], {"resp3"})
+
+
+def test_a_message_that_lost_words_loses_them_where_it_is_repeated() -> None:
+    """In a step that was made before and is stored later; what else is in the step stays, and so does a later one."""
+    talk = Talk()
+    talk.user("Secret?").reply(think("Hm."), say("Secret."))
+    told = [SessionHistory("s", [*talk.commits])]
+    erased = {commit.hash for commit in talk.commits if b"Secret" in commit.payload}
+    order = Order(LATER, "redacted", messages=echoed(told, erased))
+    assert "Secret" not in str(order)
+    again = Talk()
+    again.user("Secret?").reply(say("Secret.")).user("And now?")
+    entry = AppendRequest("t", "t", 2, "step", again.commits, Head())
+    left = late(entry, [order])
+    assert left is not None
+    payloads = str([commit.payload for commit in left.commits])
+    assert [False, True] == [word in payloads for word in ("Secret", "And now?")]
+    assert entry == late(entry, [msgspec.structs.replace(order, time=0)])
+    assert entry == late(entry, [Order(LATER, "redacted")])
 
 
 NOTHING_LEFT: list[Payload] = [

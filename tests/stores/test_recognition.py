@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing, suppress
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.stores.samples import fill, response_step, user_step
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
+from thinkback.errors import ErasedSinceError, HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.log.protocol import MAIN, About, AppendRequest, Origin, Seen, Sighting, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import LEFT_OUT, Commit, Erased, Head, Step
+from thinkback.stores import open_store
 
 SCOPE, OTHER = b"a scope 16 bytes", b"another of those"
 EMPTY = Head()
@@ -49,6 +51,59 @@ def found(store: Store, *names: str, scope: bytes = SCOPE) -> list[tuple[str, st
 
 def problems(store: Store) -> list[str]:
     return [f"{problem.where}: {problem.what}" for problem in store.fsck()]
+
+
+def test_a_step_that_was_made_before_an_erasure_is_not_stored(store: Store) -> None:
+    """Whether it opens its session, its branch or neither; made again it is, and a second time nothing is stored."""
+    made = store.epoch()
+    one, two = entry("1", epoch=made), entry("2", session="t", name="name of t", epoch=made)
+    assert store.recognition.record(one)
+    head = head_of(one.commits)
+    assert made < store.care.begin_erasure() == store.epoch()
+    late = [entry("3", expected=head, epoch=made), entry("4", expected=head, branch="work", epoch=made), two]
+    for each in late:
+        with pytest.raises(ErasedSinceError):
+            store.recognition.record(each)
+    assert 1 == len(store.list_sessions())
+    assert list(one.commits) == store.read("s")
+    for each in late:
+        again = msgspec.structs.replace(each, epoch=store.epoch())
+        assert [True, False] == [store.recognition.record(again), store.recognition.record(again)]
+    assert [] == problems(store)
+
+
+def test_an_erasure_begins_behind_every_step_that_was_made_before(place: str) -> None:
+    """Steps that come by the hundred while epochs are counted up: each is in the log once the next epoch is there, or
+    is not stored.
+    """
+    with closing(open_store(place)) as one, closing(open_store(place)) as other:
+        stored: dict[str, int] = {}
+        stop = threading.Event()
+
+        def record() -> None:
+            head, number = Head(), 0
+            while not stop.is_set():
+                number += 1
+                made = other.epoch()
+                step = entry(f"{number}", expected=head, epoch=made)
+                with suppress(ErasedSinceError):
+                    assert other.recognition.record(step)
+                    head = head_of(step.commits)
+                    stored[step.step] = made
+
+        writer = threading.Thread(target=record)
+        writer.start()
+        try:
+            seen: list[tuple[int, set[str]]] = []
+            while len(stored) < 40 or len(seen) < 40:
+                epoch = one.care.begin_erasure()
+                there = one.read("s") if one.list_sessions() else []
+                seen.append((epoch, {commit.response for commit in there if commit.response}))
+        finally:
+            stop.set()
+            writer.join()
+    for epoch, there in seen:
+        assert {f"response of {id}" for id, made in stored.items() if made < epoch} <= there
 
 
 def test_a_step_opens_its_session_and_is_found(store: Store) -> None:

@@ -119,3 +119,44 @@ def test_sums_of_earlier_versions_are_counted_again_once(tmp_path: Path) -> None
         assert [] == list(store.fsck())
     with closing(sqlite3.connect(path)) as db:
         assert [(2, 30)] * 2 == db.execute("SELECT counted, tokens FROM summaries").fetchall()
+
+
+def test_sessions_are_found_by_who_made_them(store: Store) -> None:
+    """By program and project; what was made from another is of that one's, where nobody says otherwise."""
+
+    def make(name: str, program: str = "", project: str = "", above: str = "") -> None:
+        origin = Origin(above) if above else None
+        about = About(program, project)
+        assert store.create_session(name, name, 1, origin, None, about).id == name
+
+    make("a", "codex", "shop")
+    make("b", "codex", "house")
+    make("c")
+    make("a1", above="a")
+    make("a2", project="house", above="a1")
+    make("c1", "codex", above="c")
+    for program, project, is_own, expected in (
+        ("codex", "", False, {"a", "b", "a1", "a2", "c1"}),
+        ("codex", "shop", False, {"a", "a1"}),
+        ("codex", "house", False, {"b", "a2"}),
+        ("", "house", False, {"b", "a2"}),
+        ("thinkback", "", True, {"c"}),
+        ("thinkback", "house", True, set()),
+        ("nobody", "", False, set()),
+    ):
+        assert expected == set(store.owned_sessions(program, project, is_own=is_own)), (program, project)
+
+
+def test_families_are_found_by_age_and_by_their_sessions(store: Store) -> None:
+    """Each with its sessions, the oldest first; a session that has nothing has a family all the same."""
+    for number, id in enumerate(("a", "b", "c")):
+        fill(store, id, [user_step(f"of {id}", time=1_000 * (number + 1))])
+    store.create_session("d", "d", 5, Origin("b"))
+    store.create_session("e", "e", 9_000)
+    sizes = store.care.family_sizes()
+    assert {"a": 1, "b": 1, "c": 1, "e": 0} == dict(sizes)
+    assert ["a", "b"] == sorted(root for root, _ in store.care.family_sizes(before=2_001))
+    assert ["b", "c"] == sorted(root for root, _ in store.care.family_sizes(ids=["d", "c"]))
+    assert ["b"] == [root for root, _ in store.care.family_sizes(before=2_001, ids=["d", "c"])]
+    assert {"b", "d", "e"} == {info.id for info in store.care.family_infos(["b", "e"])}
+    assert [] == store.care.family_infos([])

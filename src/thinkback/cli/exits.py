@@ -58,7 +58,11 @@ EXITS = (
         "nothing was sent: the target cannot take required reasoning or content",
     ),
     Exit(NO_ANSWER, (), "the model gave no answer: empty, a refusal, or only reasoning"),
-    Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be opened, or is damaged"),
+    Exit(
+        DAMAGED,
+        ("store", "head-moved", "erased-since", "corrupt", "format-version"),
+        "the log cannot be opened, or is damaged",
+    ),
     Exit(BUSY, ("busy",), "another process is running a turn there: retry, --wait, or --take-over"),
     Exit(INTERRUPTED, (), "interrupted"),
 )

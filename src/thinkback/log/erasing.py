@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
+from thinkback.log import echo_digests
 from thinkback.log.protocol import About, AppendRequest
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
@@ -72,8 +73,9 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
 
     It is of what was said for an end user (``end_user``: the SHA-256 of the name), before a time, or with a ``model``,
     or of all that together; or of the session with the id ``session``, or of all sessions. ``program`` and ``project``
-    (SHA-256) bound it to sessions: those that a step opens for them, and those of the ids ``within``. It repeats
-    nothing that is to go.
+    (SHA-256) bound it to sessions: those that a step opens for them, and those of the ids ``within``. ``messages`` are
+    the digests of messages that lost words (hexadecimal, as ``echoed`` gives them): where they are repeated. It
+    repeats nothing that is to go.
     """
 
     time: int
@@ -86,6 +88,7 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     program: str = ""
     project: str = ""
     within: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 class Selection(NamedTuple):
@@ -137,7 +140,7 @@ def late(
     for order in orders:
         if order.session == entry.session or (order.sessions and _covers(order, entry) and entry.created < order.time):
             return None
-        picked = _picked(order, entry)
+        picked = _picked(order, entry) | _repeating(order, entry)
         earlier = [commit for commit in entry.commits if (commit.time if began is None else began) < order.time]
         for hash, rest in bare(earlier, picked).items():
             stones[hash] = tombstone(order.reason, order.time, rest)
@@ -167,6 +170,28 @@ def _picked(order: Order, entry: AppendRequest) -> set[str]:
     named = {name for commit in entry.commits for name in end_users(commit.value)}
     theirs = {hash for name in named if order.end_user in (name, _hashed(name)) for hash in of_end_user(told, name)}
     return picked & theirs if order.before or order.model else theirs
+
+
+def _repeating(order: Order, entry: AppendRequest) -> set[str]:
+    """The commits of the messages in a step that lost words elsewhere."""
+    if not order.messages:
+        return set()
+    repeated = {at for value, at in _placed(entry.commits) if value in order.messages}
+    return {entry.commits[at].hash for at in repeated}
+
+
+def echoed(told: Iterable[SessionHistory], erased: Set[str]) -> tuple[str, ...]:
+    """The digests of the messages, as clients repeat them, that have any of the commits ``erased``."""
+    return tuple(
+        dict.fromkeys(value for _, history in told for value, at in _placed(history) if history[at].hash in erased)
+    )
+
+
+def _placed(history: History) -> Iterator[tuple[str, int]]:
+    """The digests of messages, in each reading, with the places of their commits."""
+    for message in echo_digests.echoed_messages(echo_digests.drafts_of(history)):
+        for value in (message.value, *message.others):
+            yield from ((value.hex(), at) for at in message.at)
 
 
 def without_copies(entry: AppendRequest, erased: Set[str]) -> AppendRequest:

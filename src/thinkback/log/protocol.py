@@ -227,6 +227,29 @@ class Care(Protocol):
         """
         ...
 
+    def erase_all(self, payloads: Mapping[str, Mapping[str, bytes]], *, sweeps: bool = True) -> None:
+        """The same in several families at once, by a session of each: all of it or nothing."""
+        ...
+
+    def family_sizes(self, before: int | None = None, ids: Collection[str] | None = None) -> list[tuple[str, int]]:
+        """The families of the log, the oldest first: the id of each one's root, and how many commits its sessions show.
+
+        With ``before`` those in which a commit is from before that time (microseconds UTC); with ``ids`` those of these
+        sessions.
+        """
+        ...
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        """The sessions of the families with these roots, the oldest first."""
+        ...
+
+    def begin_erasure(self) -> int:
+        """Count the log's epoch up before it is read for what is to be erased; returns it.
+
+        A step that names an earlier one is in the log when this returns, or is not stored.
+        """
+        ...
+
     def restore(self, session: str, commits: Sequence[Commit]) -> None:
         """Put back what an export had left out: each commit's payload is whole, or an ``Erased`` with more left.
 
@@ -279,8 +302,9 @@ class AppendRequest(msgspec.Struct, frozen=True):
     """A step that may open its own session and branch: all of it is stored in one transaction, or nothing.
 
     ``name``, ``created`` and ``about`` are for the session ``session`` (an id) where it is not there yet. A ``branch``
-    that is not there is made at ``expected``, which stands on the branch ``via`` (empty: wherever it is found). The
-    rest as for ``append``.
+    that is not there is made at ``expected``, which stands on the branch ``via`` (empty: wherever it is found). With
+    ``epoch`` it is stored only while that is the log's, else ``ErasedSinceError`` is raised. The rest as for
+    ``append``.
     """
 
     session: str
@@ -293,6 +317,7 @@ class AppendRequest(msgspec.Struct, frozen=True):
     via: str = ""
     sightings: Sequence[Sighting] = ()
     about: About = About()
+    epoch: int | None = None
 
 
 class Tail(msgspec.Struct, frozen=True):
@@ -444,6 +469,16 @@ class Store(Protocol):
 
     def count_sessions(self) -> int:
         """How many sessions there are."""
+        ...
+
+    def owned_sessions(self, program: str, project: str, *, is_own: bool = False) -> list[str]:
+        """The ids of the sessions of a program and a project, where these are not empty; of a session of which nobody
+        says them, those of the session that it was made from. ``is_own``: the program is that of all others.
+        """
+        ...
+
+    def relabel(self, session: str, name: str, purpose: str) -> None:
+        """Give a session another name and purpose. Raises ``StoreError`` for a name that another one has."""
         ...
 
     def write_settings(self, session: str, settings: dict[str, str]) -> None:

@@ -108,7 +108,7 @@ def without(value: Payload, pattern: Pattern) -> Payload | None:
             rest = _block_without(value, pattern)
         case Message():
             parts = tuple(part for each in value.parts if (part := _block_without(each, pattern)) is not None)
-            changed = msgspec.structs.replace(value, text=_cut(value.text, pattern), parts=parts)
+            changed = msgspec.structs.replace(value, text=cut_text(value.text, pattern), parts=parts)
             rest = _unrepeated(value, changed, pattern, wire="")
         case Tools():
             rest = Tools(tuple(_tool_without(tool, pattern) for tool in value.tools))
@@ -126,16 +126,16 @@ def _block_without(block: Block, pattern: Pattern) -> Any:
     gone: dict[str, Any] = {"carriers": (), "wire": ""}
     match block:
         case Text():
-            changes = {"text": _cut(block.text, pattern)}
+            changes = {"text": cut_text(block.text, pattern)}
         case ThinkingBlock():
-            changes = {"thought": _cut(block.thought, pattern)}
+            changes = {"thought": cut_text(block.thought, pattern)}
             gone |= {"signature": "", "inner": ()}
         case ToolCall():
             changes = {"arguments": _cut_source(block.arguments, pattern)}
         case ToolResult():
-            changes = {"content": _cut(block.content, pattern)}
+            changes = {"content": cut_text(block.content, pattern)}
         case Media():
-            changes = {"url": _cut(block.url, pattern), "name": _cut(block.name, pattern)}
+            changes = {"url": cut_text(block.url, pattern), "name": cut_text(block.name, pattern)}
         case Unknown():
             return block if _cut_source(block.wire, pattern) == block.wire else None
         case _:
@@ -151,19 +151,20 @@ def _unrepeated(before: Any, after: Any, pattern: Pattern, **gone: Any) -> Any:
 
 
 def _tool_without(tool: Tool, pattern: Pattern) -> Tool:
-    texts = {"description": _cut(tool.description, pattern), "parameters": _cut_source(tool.parameters, pattern)}
+    texts = {"description": cut_text(tool.description, pattern), "parameters": _cut_source(tool.parameters, pattern)}
     return msgspec.structs.replace(tool, **texts, wire=_cut_source(tool.wire, pattern))
 
 
 def _response_without(response: Response, pattern: Pattern) -> Response:
     changes: dict[str, Any] = {name: _cut_source(getattr(response, name), pattern) for name in ("message", "envelope")}
     if response.error is not None:
-        texts = {name: _cut(getattr(response.error, name), pattern) for name in ("message", "upstream")}
+        texts = {name: cut_text(getattr(response.error, name), pattern) for name in ("message", "upstream")}
         changes["error"] = msgspec.structs.replace(response.error, **texts)
     return msgspec.structs.replace(response, **changes)
 
 
-def _cut(text: str, pattern: Pattern) -> str:
+def cut_text(text: str, pattern: Pattern) -> str:
+    """``text`` with ``[redacted]`` for each match."""
     kept, at = [], 0
     for start, end in pattern.spans(text):
         if start < end:
@@ -177,30 +178,30 @@ def _cut_source(source: str, pattern: Pattern) -> str:
     try:
         value = canonical.decode(source)
     except ValueError:
-        return _cut(source, pattern)
+        return cut_text(source, pattern)
     cut = _cut_value(value, pattern)
     kept = source if cut == value else canonical.source(cut)
     rest = kept.replace(REDACTED, "")
-    return kept if _cut(rest, pattern) == rest else "{}"
+    return kept if cut_text(rest, pattern) == rest else "{}"
 
 
 def _cut_value(value: Any, pattern: Pattern) -> Any:
     if isinstance(value, dict):
-        return {_cut(key, pattern): _cut_value(item, pattern) for key, item in value.items()}
+        return {cut_text(key, pattern): _cut_value(item, pattern) for key, item in value.items()}
     if isinstance(value, list):
         return [_cut_value(item, pattern) for item in value]
     if isinstance(value, str):
-        return _cut(value, pattern)
+        return cut_text(value, pattern)
     spelled = canonical.source(value)
-    return value if _cut(spelled, pattern) == spelled else REDACTED
+    return value if cut_text(spelled, pattern) == spelled else REDACTED
 
 
 def _cut_list(texts: tuple[str, ...], pattern: Pattern) -> tuple[str, ...]:
-    return tuple(_cut(text, pattern) for text in texts)
+    return tuple(cut_text(text, pattern) for text in texts)
 
 
 def _cut_trimmed(trimmed: tuple[tuple[str, str], ...], pattern: Pattern) -> tuple[tuple[str, str], ...]:
-    return tuple((hash, _cut(text, pattern)) for hash, text in trimmed)
+    return tuple((hash, cut_text(text, pattern)) for hash, text in trimmed)
 
 
 # Which fields of a payload can be read, and how each kind of field is cut.
@@ -214,7 +215,7 @@ _READ: Mapping[type[object], tuple[str, ...]] = {
     TurnEnded: ("reason",),
 }
 _FIELDS: Mapping[str, Callable[[Any, Pattern], Any]] = {
-    **dict.fromkeys(("message", "note", "purpose", "reason", "refusal", "summary", "text"), _cut),
+    **dict.fromkeys(("message", "note", "purpose", "reason", "refusal", "summary", "text"), cut_text),
     **dict.fromkeys(("data", "metadata", "params"), _cut_source),
     **dict.fromkeys(("retain", "tags", "untag"), _cut_list),
     "trimmed": _cut_trimmed,

@@ -66,8 +66,7 @@ def owners_of(log: Store, program: str, project: str) -> tuple[str, ...] | None:
     """The ids of the sessions of a program and a project; ``None`` where neither is named."""
     if not (program or project):
         return None
-    where = places(log).items()
-    return tuple(id for id, at in where if program in ("", at.program) and project in ("", at.project))
+    return tuple(log.owned_sessions(program, project, is_own=program == OWN))
 
 
 def title_of(info: SessionInfo, summary: Summary | None) -> str:

@@ -115,6 +115,11 @@ def count_sessions(rows: Rows) -> int:
     return rows.count_sessions() - (rows.key(ERASED_MEMORY) is not None)
 
 
+def owned_sessions(rows: Rows, program: str, project: str, is_own: bool) -> list[str]:
+    """The ids of the sessions of a program and a project."""
+    return rows.owned(program, project, is_own)
+
+
 def create_session(
     rows: Rows, id: str, name: str, time: int, origin: Origin | None, settings: str, about: About
 ) -> SessionInfo:
@@ -140,6 +145,15 @@ def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None = No
     of = rows.add_session(id, name, time, parent, origin.purpose if origin else "", settings)
     add_branch(rows, of, MAIN, at, time)
     return of
+
+
+def relabel(rows: Rows, session: str, name: str, purpose: str) -> None:
+    """Give a session another name and purpose."""
+    of, _, _ = held(rows, session)
+    known = rows.info(name)
+    if known is not None and known.name == name and known.id != session:
+        raise name_taken(name)
+    rows.relabel(of, name, purpose)
 
 
 def write_settings(rows: Rows, session: str, text: str) -> None:

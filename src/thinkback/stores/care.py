@@ -7,10 +7,10 @@ whole). Must not: know what a payload means.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from thinkback.log.progress import Meter, Progress
-from thinkback.log.protocol import Removed
+from thinkback.log.protocol import Removed, SessionInfo
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.branches import held
 from thinkback.stores.database import CommitAddress, Cut, Database, Family, Rows
@@ -35,11 +35,28 @@ class LogCare:
 
         Without ``sweeps`` the caller does that in the end, once for many.
         """
-        check_tombstones(payloads)
-        self._database.write(_erase, session, payloads, sweeps)
+        self.erase_all({session: payloads}, sweeps=sweeps)
+        return len(payloads)
+
+    def erase_all(self, payloads: Mapping[str, Mapping[str, bytes]], *, sweeps: bool = True) -> None:
+        """The same in several families at once, by a session of each: all of it or nothing."""
+        for each in payloads.values():
+            check_tombstones(each)
+        self._database.write(_erase, payloads, sweeps)
         if sweeps:
             self._database.sweep()
-        return len(payloads)
+
+    def family_sizes(self, before: int | None = None, ids: Collection[str] | None = None) -> list[tuple[str, int]]:
+        """The families of the log, or some of them, with how many commits their sessions show."""
+        return self._database.read(_family_sizes, before, ids)
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        """The sessions of the families with these roots, the oldest first."""
+        return self._database.read(_family_infos, roots)
+
+    def begin_erasure(self) -> int:
+        """Count the epoch up before the log is read for what is to be erased; returns it."""
+        return self._database.write(_begin_erasure)
 
     def restore(self, session: str, commits: Sequence[Commit]) -> None:
         """Put back what an export had left out of payloads, wherever in the session's family the commits stand."""
@@ -86,14 +103,29 @@ def _scrub(rows: Rows) -> None:
     rows.scrub()
 
 
-def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes], scrubs: bool) -> None:
-    _replace(rows, session, {hash: pack(payload, erased=True) for hash, payload in payloads.items()}, True)
+def _family_sizes(rows: Rows, before: int | None, ids: Collection[str] | None) -> list[tuple[str, int]]:
+    return rows.family_sizes(before, ids)
+
+
+def _family_infos(rows: Rows, roots: Collection[str]) -> list[SessionInfo]:
+    return rows.family_infos(roots)
+
+
+def _begin_erasure(rows: Rows) -> int:
+    rows.count_erasure()
+    return rows.epoch()
+
+
+def _erase(rows: Rows, payloads: Mapping[str, Mapping[str, bytes]], scrubs: bool) -> None:
+    for session in sorted(payloads):  # all hold families in one order
+        _replace(rows, session, {hash: pack(each, erased=True) for hash, each in payloads[session].items()}, True)
     if scrubs:
         rows.scrub()
 
 
 def _replace(rows: Rows, session: str, stored: Mapping[str, tuple[int, bytes]], unsees: bool) -> None:
     """Let commits have other payloads, as they are stored; it ``unsees`` by what their responses were found."""
+    rows.count_erasure()
     of, _, _ = held(rows, session)
     replaced = rows.erase(of, stored, unsees=unsees)
     missing = next((hash for hash in stored if hash not in replaced), None)
@@ -113,6 +145,7 @@ def _ends(rows: Rows, session: str) -> list[Head]:
 
 
 def _delete(rows: Rows, session: str, scrubs: bool) -> int:
+    rows.count_erasure()
     of, _, _ = held(rows, session)
     rows.forget_session(of)
     spares = left_over(rows, of[:2])

@@ -142,6 +142,22 @@ class Rows(Protocol):
     def infos(self, most: int | None = None) -> list[SessionInfo]:
         """All sessions, last updated first, or the first so many of them."""
 
+    def family_sizes(self, before: int | None, ids: Collection[str] | None) -> list[tuple[str, int]]:
+        """The families that have sessions: the id of the root, and how many commits their current branches have.
+
+        Of those that have a commit from before a time, and of those with any of these sessions. The oldest first.
+        """
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        """The sessions of the families of these roots, the oldest first."""
+
+    def owned(self, program: str, project: str, is_own: bool) -> list[str]:
+        """The ids of the sessions of a program and a project, where these are not empty.
+
+        A session of which nobody says them is of those that the session it was made from is of. ``is_own``: and of the
+        program where nobody says one of that either.
+        """
+
     def count_sessions(self) -> int:
         """How many sessions there are."""
 
@@ -159,6 +175,9 @@ class Rows(Protocol):
 
     def write_settings(self, of: Key, text: str) -> bool:
         """Replace the session layer of the settings, a JSON object; ``False`` if the session is not there."""
+
+    def relabel(self, of: Key, name: str, purpose: str) -> None:
+        """Replace the name and the purpose of a session. Raises ``RepeatError`` for a name that was just taken."""
 
     def hold(self, of: Key) -> tuple[int, str] | None:
         """Keep out all others that change the shape of the session's family until the transaction ends.
@@ -207,6 +226,9 @@ class Rows(Protocol):
 
     def epoch(self) -> int:
         """A number that each erasure of commits and each deletion of a session counts up."""
+
+    def count_erasure(self) -> None:
+        """Count the epoch up. Comes first in a transaction: nobody stores a step that names the one before any more."""
 
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first.

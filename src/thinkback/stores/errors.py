@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from thinkback.errors import CorruptLogError, HeadMovedError, IdTakenError, NotFoundError, StoreError
+from thinkback.errors import CorruptLogError, ErasedSinceError, HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.log.protocol import AppendRequest
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, commit_hash, decode_payload
@@ -103,6 +103,15 @@ def head_moved(session: str, expected: Head, actual: Head) -> HeadMovedError:
         f"not {expected.hash or 'empty'} (seq {expected.seq})",
         details={"session": session, "expected": expected.hash, "actual": actual.hash, "seq": actual.seq},
         next_actions=("read the session again and append on top of its new head",),
+    )
+
+
+def erased_since(session: str, expected: int, actual: int) -> ErasedSinceError:
+    """The error of a step that was made before something was erased."""
+    return ErasedSinceError(
+        f"something was erased from the log since the step of session {session} was made",
+        details={"session": session, "expected": expected, "actual": actual},
+        next_actions=("leave out of the step what was erased, and append it again",),
     )
 
 

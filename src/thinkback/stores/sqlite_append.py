@@ -20,7 +20,16 @@ from thinkback.stores import history
 from thinkback.stores.arriving import arrive, requests_of
 from thinkback.stores.branches import NO_SETTINGS, open_for
 from thinkback.stores.database import Key, Rows
-from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, damaged, head_moved, leased
+from thinkback.stores.errors import (
+    EMPTY,
+    check_entry,
+    check_sealed,
+    check_text,
+    damaged,
+    erased_since,
+    head_moved,
+    leased,
+)
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
 from thinkback.stores.migrations import FORMAT
@@ -223,6 +232,10 @@ _UNCOUNT = "UPDATE summaries SET counted = 0 WHERE session = ?"
 
 
 def _add_step(db: Connection, item: _Append) -> bool:
+    if item.entry is not None and item.entry.epoch is not None:
+        epoch = SqliteRows(db).epoch()
+        if epoch != item.entry.epoch:
+            raise erased_since(item.session, item.entry.epoch, epoch)
     if item.entry is not None and _begin(db, item, item.entry):
         return True
     found = db.execute(_HEAD, (item.step, item.branch, item.session)).fetchone()

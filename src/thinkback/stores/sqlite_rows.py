@@ -60,6 +60,41 @@ _NEWEST = f"""
     WHERE s.name IS NOT NULL ORDER BY coalesce(c.time, s.created) DESC, s.session DESC LIMIT ?
 ) ORDER BY 4 DESC, s.session DESC
 """
+_SIZES = """
+SELECT f.id, sum(g.base + b.position + 1)
+FROM sessions AS s
+JOIN sessions AS f ON f.session = s.family
+JOIN branches AS b ON b.session = s.session AND b.name = s.branch
+JOIN segments AS g ON g.segment = b.segment
+WHERE s.name IS NOT NULL {} GROUP BY s.family ORDER BY min(s.created), f.id
+"""
+_OLDER = """
+AND s.family IN (
+    SELECT o.family FROM segments AS e JOIN sessions AS o ON o.session = e.session
+    WHERE EXISTS (SELECT 1 FROM commits AS c WHERE c.segment = e.segment AND c.time < ?)
+)
+"""
+_OF_FAMILIES = "AND s.family IN (SELECT o.family FROM sessions AS o WHERE o.id IN (SELECT value FROM json_each(?)))"
+# Only what was made from others is walked.
+_OWNED = """
+WITH RECURSIVE below (session, id, family, program, project, depth) AS (
+    SELECT s.session, s.id, s.family, u.program, u.project, 0
+    FROM sessions AS s JOIN summaries AS u ON u.session = s.session
+    WHERE s.name IS NOT NULL AND s.session IN (SELECT parent FROM sessions WHERE parent IS NOT NULL)
+      AND NOT EXISTS (SELECT 1 FROM sessions AS p WHERE p.session = s.parent AND p.name IS NOT NULL)
+    UNION ALL
+    SELECT s.session, s.id, s.family, coalesce(nullif(u.program, ''), b.program),
+           coalesce(nullif(u.project, ''), b.project), b.depth + 1
+    FROM below AS b JOIN sessions AS s ON s.family = b.family AND s.parent = b.session AND s.name IS NOT NULL
+    JOIN summaries AS u ON u.session = s.session
+)
+SELECT s.id FROM sessions AS s JOIN summaries AS u ON u.session = s.session
+WHERE s.name IS NOT NULL AND {said}
+  AND NOT EXISTS (SELECT 1 FROM sessions AS p WHERE p.session = s.parent AND p.name IS NOT NULL)
+UNION ALL SELECT u.id FROM below AS u WHERE u.depth > 0 AND {said}
+"""
+_SAID = "u.program IN (?1, ?2) AND (?3 = '' OR u.project = ?3)"
+_SAID_ANY = "?1 IN ('', ?2) AND (?3 = '' OR u.project = ?3)"
 _FIND = _INFO + "AND (s.name = ? OR s.id = ?) ORDER BY s.name = ? DESC LIMIT 1"
 _KEY = "SELECT '', family, session, id FROM sessions WHERE id = ? AND name IS NOT NULL"
 _HOLD = "SELECT created, branch FROM sessions WHERE session = ? AND name IS NOT NULL"
@@ -272,7 +307,6 @@ _FORGET = (
     "DELETE FROM summaries WHERE session = ?",
     "DELETE FROM steps WHERE session = ? AND commits = 0",
     "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
-    "UPDATE search_state SET changes = changes + (? > 0)",  # nothing need go with the session: forks may have it all
 )
 # A deleted session is remembered by its id while it has segments, or others descend from it.
 _BURY = """
@@ -328,6 +362,25 @@ class SqliteRows:
         rows = self.db.execute(_LIST) if most is None else self.db.execute(_NEWEST, (most,))
         return [session_info(row) for row in rows.fetchall()]
 
+    def family_sizes(self, before: int | None, ids: Collection[str] | None) -> list[tuple[str, int]]:
+        wanted, values = "", list[object]()
+        if before is not None:
+            wanted, values = wanted + _OLDER, [*values, before]
+        if ids is not None:
+            wanted, values = wanted + _OF_FAMILIES, [*values, texts(tuple(ids))]
+        return self.db.execute(_SIZES.format(wanted), values).fetchall()
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        rows = self.db.execute(f"{_INFO} {_OF_FAMILIES} ORDER BY s.created, s.id", (texts(tuple(roots)),))
+        return [session_info(row) for row in rows.fetchall()]
+
+    def owned(self, program: str, project: str, is_own: bool) -> list[str]:
+        if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'summaries'"):
+            nobody = not project and (is_own or not program)
+            return [info.id for info in self.infos()] if nobody else []
+        values = (program, "" if is_own else program, project)
+        return [id for (id,) in self.db.execute(_OWNED.format(said=_SAID if program else _SAID_ANY), values).fetchall()]
+
     def count_sessions(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM sessions WHERE name IS NOT NULL").fetchone()[0])
 
@@ -353,6 +406,10 @@ class SqliteRows:
     def write_settings(self, of: Key, text: str) -> bool:
         self.db.execute("UPDATE sessions SET settings = ? WHERE session = ?", (text, of.session))
         return True
+
+    def relabel(self, of: Key, name: str, purpose: str) -> None:
+        """Nobody else writes meanwhile: the name is free."""
+        self.db.execute("UPDATE sessions SET name = ?, purpose = ? WHERE session = ?", (name, purpose, of.session))
 
     def hold(self, of: Key) -> tuple[int, str] | None:
         found: tuple[int, str] | None = self.db.execute(_HOLD, (of.session,)).fetchone()
@@ -417,6 +474,10 @@ class SqliteRows:
 
     def epoch(self) -> int:
         return int(self.db.execute("SELECT changes FROM search_state").fetchone()[0])
+
+    def count_erasure(self) -> None:
+        """Nobody else writes from here on, until the transaction ends."""
+        self.db.execute("UPDATE search_state SET changes = changes + 1")
 
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         return [

@@ -72,6 +72,10 @@ class LogStore:
         """How many sessions there are."""
         return self.database.peek(branches.count_sessions)
 
+    def owned_sessions(self, program: str, project: str, *, is_own: bool = False) -> list[str]:
+        """The ids of the sessions of a program and a project, where these are not empty."""
+        return self.database.read(branches.owned_sessions, program, project, is_own)
+
     def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
         """What a list shows of each session, or of those of these ids, by its id."""
         found, uncounted = self.database.read(summaries.summaries, ids)
@@ -84,6 +88,11 @@ class LogStore:
     def describe(self, session: str, about: About) -> None:
         """Replace what programs say of a session."""
         self.database.write(summaries.describe, session, about)
+
+    def relabel(self, session: str, name: str, purpose: str) -> None:
+        """Give a session another name and purpose. Raises ``StoreError`` for a name that another one has."""
+        check_text("session name", name)
+        self.database.write(branches.relabel, session, name, purpose)
 
     def write_settings(self, session: str, settings: Mapping[str, str]) -> None:
         """Replace the session layer of the settings."""

@@ -424,3 +424,35 @@ def test_a_request_that_is_sent_again_has_nothing_of_what_was_erased_meanwhile(
     assert 200 == client.ask(house, "And then?").status
     assert all("secretthought" not in seen.body for seen in providers.seen[until:])
     assert not any(b"secretthought" in unpack(*row) for row in payloads_of(house))
+
+
+@pytest.mark.parametrize("house", ["postgres"], indirect=True)
+def test_a_redaction_reaches_what_is_repeated_in_the_spool(
+    house: House, providers: Providers, postgres: Server
+) -> None:
+    """A conversation goes on while the log cannot be reached: its client repeats what is taken out of the log before
+    the spool is stored. What the client said besides stays.
+    """
+    words = [f"secret{secrets.token_hex(6)}" for _ in range(2)]
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    spool = house.place.parent / SPOOL
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    providers.push(Step(reasoning="Hm.", text=f"Said {words[1]}."))
+    assert 200 == client.ask(house, f"What is {words[0]}?").status
+    other = f"word{secrets.token_hex(6)}"
+    with away(postgres, house.store):
+        assert "store" == client.ask(house, f"And what is {other}?").headers.get("thinkback-degraded")
+        house.stop()
+    with thinkback.open(log_of(house)) as store:
+        (info,) = store.sessions()
+        for word in words:
+            for commit in store.commits(info.name):
+                if word.encode() in commit.payload:
+                    store.care.redact(commit.hash, word, session=info.name)
+    house.start()
+    wait_until(lambda: not list(opened_spool(spool)), "what was spooled is stored, or gone")
+    assert set() == places_of(house, postgres, words, [])
+    assert {"payloads", "vocabulary"} <= places_of(house, postgres, [other], [])
+    with thinkback.open(log_of(house)) as store:
+        assert [] == list(store.fsck())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from tests.stores.model.log import MemoryLog, Place, Segment
 from thinkback.errors import StoreError
 from thinkback.log.progress import Progress
-from thinkback.log.protocol import Removed
+from thinkback.log.protocol import Removed, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head, decode_payload
 from thinkback.stores.database import Cut
@@ -29,11 +29,42 @@ class MemoryCare:
     def sweep(self) -> None:
         """Nothing: there are no files."""
 
+    def family_sizes(self, before: int | None = None, ids: Collection[str] | None = None) -> list[tuple[str, int]]:
+        """The families of the log, or some of them, with how many commits their sessions show."""
+        with self._log.lock:
+            old = {place.segment.session.family for place in self._log.places() if place.commit.time < (before or 0)}
+            infos = [session.info() for session in self._log.sessions.values()]
+        families: dict[str, list[SessionInfo]] = {}
+        for info in sorted(infos, key=lambda info: (info.created, info.family)):
+            families.setdefault(info.family, []).append(info)
+        return [
+            (root, sum(info.commits for info in family))
+            for root, family in families.items()
+            if (before is None or root in old) and (ids is None or any(info.id in ids for info in family))
+        ]
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        """The sessions of the families with these roots, the oldest first."""
+        with self._log.lock:
+            infos = [session.info() for session in self._log.sessions.values()]
+        return sorted((info for info in infos if info.family in roots), key=lambda info: (info.created, info.id))
+
+    def begin_erasure(self) -> int:
+        """Count the epoch up before the log is read for what is to be erased; returns it."""
+        with self._log.lock:
+            self._log.epoch += 1
+            return self._log.epoch
+
     def erase(self, session: str, payloads: Mapping[str, bytes], *, sweeps: bool = True) -> int:
         """Put tombstones in place of payloads, wherever in the session's family the commits stand."""
         check_tombstones(payloads)
         self._replace(session, payloads, unsees=True)
         return len(payloads)
+
+    def erase_all(self, payloads: Mapping[str, Mapping[str, bytes]], *, sweeps: bool = True) -> None:
+        """The same in several families at once."""
+        for session, each in payloads.items():
+            self.erase(session, each)
 
     def _replace(self, session: str, payloads: Mapping[str, bytes], *, unsees: bool) -> None:
         with self._log.lock:

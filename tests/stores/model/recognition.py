@@ -10,7 +10,16 @@ from thinkback.errors import NotFoundError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, AppendRequest, Seen
 from thinkback.model.commits import Head
-from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, id_taken, leased, name_taken
+from thinkback.stores.errors import (
+    EMPTY,
+    check_entry,
+    check_sealed,
+    check_text,
+    erased_since,
+    id_taken,
+    leased,
+    name_taken,
+)
 
 
 class MemoryRecognition:
@@ -26,6 +35,8 @@ class MemoryRecognition:
         sightings = check_entry(entry)
         with self._log.lock:
             self._log.refuse_closed()
+            if entry.epoch not in (None, self._log.epoch):
+                raise erased_since(entry.session, entry.epoch or 0, self._log.epoch)
             session, start = self._opened(entry)
             branches = {} if entry.branch in session.branches else {entry.branch: start}
             if entry.step in session.steps:

@@ -23,6 +23,7 @@ from thinkback.stores.errors import (
     current_branch,
     head_moved,
     id_taken,
+    name_taken,
     prefix_range,
 )
 from thinkback.stores.fsck import Row, audit
@@ -108,6 +109,16 @@ class MemoryStore:
         with self._log.lock:
             self._log.session(session).about = about
 
+    def relabel(self, session: str, name: str, purpose: str) -> None:
+        """Give a session another name and purpose."""
+        with self._log.lock:
+            found = self._log.session(session)
+            if self._log.names.get(name, found) is not found:
+                raise name_taken(name)
+            del self._log.names[found.name]
+            found.name, found.purpose = name, purpose
+            self._log.names[name] = found
+
     def write_settings(self, session: str, settings: Mapping[str, str]) -> None:
         """Replace the session layer of the settings."""
         with self._log.lock:
@@ -178,6 +189,23 @@ class MemoryStore:
         with self._log.lock:
             self._log.refuse_closed()
             return sum(len(segment.commits) for segment in self._log.segments)
+
+    def owned_sessions(self, program: str, project: str, *, is_own: bool = False) -> list[str]:
+        """The ids of the sessions of a program and a project, where these are not empty."""
+        summaries, infos = self.summaries(), {info.id: info for info in self.list_sessions()}
+
+        def said(id: str) -> tuple[str, str]:
+            about = summaries[id].about
+            above = said(infos[id].parent) if infos[id].parent in infos else ("", "")
+            return about.program or above[0], about.project or above[1]
+
+        programs = ("", program) if is_own else (program,)
+        return [
+            id
+            for id in infos
+            for own in [said(id)]
+            if (not program or own[0] in programs) and (not project or own[1] == project)
+        ]
 
     def epoch(self) -> int:
         """A number that each erasure and deletion counts up."""

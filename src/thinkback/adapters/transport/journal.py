@@ -19,9 +19,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
+from msgspec.structs import replace
+
 from thinkback.adapters.open_logs import Log, OpenLogs, named
 from thinkback.adapters.transport import dropped
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, SettingError, StoreError, ThinkbackError
+from thinkback.errors import (
+    ErasedSinceError,
+    HeadMovedError,
+    IdTakenError,
+    NotFoundError,
+    SettingError,
+    StoreError,
+    ThinkbackError,
+)
 from thinkback.log.erasing import copied, without_copies
 from thinkback.log.protocol import AppendRequest, Durability, Store
 from thinkback.proxy import lookups, retention
@@ -88,8 +98,8 @@ class _Open:
                 if oldest is None or (oldest[1][0] >= before and len(self.held) <= _HELD):
                     return
                 del self.held[oldest[0]]
-            with suppress(*_DEFINITE):
-                self.record(oldest[1][1])
+            with suppress(ErasedSinceError, *_DEFINITE):
+                self.record(replace(oldest[1][1], epoch=epoch))
 
     def close(self) -> None:
         """Record what is held, and close the log where nobody else has it."""
@@ -219,10 +229,11 @@ class Journal:
         return self._tried(lambda: self._recorded(self._log(), entry, epoch), None) or False
 
     def _recorded(self, log: _Open, entry: AppendRequest, epoch: int | None) -> bool:
-        earlier = copied(entry.commits)
-        if epoch is not None and earlier and log.store.epoch() != epoch:
-            entry = without_copies(entry, earlier)
-        return log.store.recognition.record(entry) is not None
+        earlier, record = copied(entry.commits), log.store.recognition.record
+        try:
+            return record(replace(entry, epoch=epoch if earlier else None)) is not None
+        except ErasedSinceError:
+            return record(without_copies(entry, earlier)) is not None
 
     def hold(self, attempt: bytes, entry: AppendRequest) -> None:
         """Keep the step of an ``attempt`` that brought nothing: the program mostly sends the same again."""

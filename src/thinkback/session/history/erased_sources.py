@@ -142,9 +142,10 @@ def sources_of(log: Store, sessions: Iterable[SessionInfo]) -> list[str]:
     return [source for source in sources if not source.startswith(FILE) and source != EXPORT_SOURCE]
 
 
-def files_of(log: Store) -> dict[str, list[str]]:
-    """The files that imported sessions were read from, by the ids of the sessions."""
-    sources = {id: summary.about.sources for id, summary in log.summaries().items() if id != ERASED_MEMORY}
+def files_of(log: Store, sessions: Iterable[SessionInfo]) -> dict[str, list[str]]:
+    """The files that sessions were read from, by the ids of the sessions."""
+    ids = [info.id for info in sessions if info.id != ERASED_MEMORY]
+    sources = {id: summary.about.sources for id, summary in (log.summaries(ids) if ids else {}).items()}
     return {id: [each.removeprefix(FILE) for each in held if each.startswith(FILE)] for id, held in sources.items()}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,8 @@ from thinkback.log import erasing
 from thinkback.log.agents import directory_of
 from thinkback.log.erasing import Order, Rests, SessionHistory
 from thinkback.log.progress import Meter, Progress
-from thinkback.log.protocol import ERASED_MEMORY, SessionInfo, Store
-from thinkback.log.redacting import redacted
+from thinkback.log.protocol import ERASED_MEMORY, TASK_PURPOSE, About, SessionInfo, Store
+from thinkback.log.redacting import Pattern, cut_text, redacted
 from thinkback.log.tally import left_of
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, source_of
@@ -34,6 +34,7 @@ from thinkback.session.history import erased_sources
 from thinkback.session.history.matching import matching
 from thinkback.session.places import owners_of
 from thinkback.session.times import Time, microseconds
+from thinkback.settings.registry import TITLE
 from thinkback.stores.gateway_state import state_beside
 from thinkback.stores.gateway_state.state import GatewayState
 
@@ -71,6 +72,27 @@ class Erasure(msgspec.Struct, frozen=True):
     busy: tuple[str, ...] = ()
 
 
+class _Labels(NamedTuple):
+    """How a session is called, and what it was made for; ``title`` is what somebody called it, empty for nothing.
+    ``about``: what programs say of it, where that changes.
+    """
+
+    session: str
+    name: str
+    purpose: str
+    title: str
+    about: About | None = None
+
+
+class _Loss(NamedTuple):
+    """The sessions of a family, their histories, what is left of what is to go, and how sessions are called then."""
+
+    family: Sequence[SessionInfo]
+    told: Sequence[SessionHistory]
+    rests: Rests
+    labels: Sequence[_Labels]
+
+
 class StoreCare:
     """Erasing in one log."""
 
@@ -80,6 +102,7 @@ class StoreCare:
         self._place = place
         self._usage = usage
         self._held_office: GatewayState | None = None
+        self._holds_office = False
 
     def delete_session(self, name: str, *, dry_run: bool = False, wait: float = 0, take_over: bool = False) -> Erasure:
         """Forget a session with its branches, and every commit that no other session stands on.
@@ -90,15 +113,16 @@ class StoreCare:
         info = self._log.find_session(name)
         if info is None:
             raise NotFoundError(f"there is no session {name!r}", next_actions=("`thinkback sessions` lists them",))
-        others = [each for each in self._log.list_sessions() if each.family == info.family and each.id != info.id]
+        others = [each for each in self._log.care.family_infos([info.family]) if each.id != info.id]
         held = {commit.hash for told in _histories(self._log, others) for commit in told.history}
         own = _by_hash(_histories(self._log, [info]))
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
-        files = erased_sources.files_of(self._log).get(info.id, [])
+        files = erased_sources.files_of(self._log, [info]).get(info.id, [])
         if not dry_run:
             if not take_over:
                 self._refuse_leased([info], wait)
             self._order(Order(now(), "deleted", session=info.id))
+            self._log.care.begin_erasure()
             erased_sources.remember(self._log, erased_sources.sources_of(self._log, [info]))
             erased = [own[each.hash] for each in gone]
             if info.id != ERASED_MEMORY:
@@ -153,20 +177,19 @@ class StoreCare:
         if not dry_run:
             order = erasing.order_for(selection, now(), reason or "purged", program, project, owners or ())
             self._order(order)
-        families = [
-            family for family in _families(self._log) if owners is None or any(info.id in owners for info in family)
-        ]
+            self._log.care.begin_erasure()
+        sizes = self._log.care.family_sizes(selection.before, owners)
         return self._purge_families(
-            families,
+            _families(self._log, sizes),
             selection,
             reason or "purged",
             owners=None if owners is None else frozenset(owners),
             dry_run=dry_run,
             wait=wait,
-            meter=_meter(families, progress),
+            meter=_meter(sizes, progress),
         )
 
-    def expire(self, before: int, families: Sequence[Sequence[SessionInfo]], *, dry_run: bool = False) -> Erasure:
+    def expire(self, before: int, families: Iterable[Sequence[SessionInfo]], *, dry_run: bool = False) -> Erasure:
         """Erase of whole ``families`` what was said before a time (microseconds UTC), as a retention does it.
 
         Sessions in which a turn is under way lose nothing; ``busy`` names them, for the next time. A ``sweep`` of the
@@ -179,17 +202,18 @@ class StoreCare:
         """The families that may have something to ``expire``: begun before a time, and used ``since`` then."""
         return [
             family
-            for family in _families(self._log)
+            for family in _families(self._log, self._log.care.family_sizes())
             if min(info.created for info in family) < before and max(info.updated for info in family) >= since
         ]
 
     def order_expiry(self, before: int) -> None:
         """Have a gateway that stores steps later store nothing of what expires."""
         self._order(erasing.order_for(erasing.Selection(before=before), now(), EXPIRED))
+        self._log.care.begin_erasure()
 
     def _purge_families(
         self,
-        families: Sequence[Sequence[SessionInfo]],
+        families: Iterable[Sequence[SessionInfo]],
         selection: erasing.Selection,
         reason: str,
         *,
@@ -201,26 +225,42 @@ class StoreCare:
         meter: Meter | None = None,
     ) -> Erasure:
         """Erase the selected turns of families; with ``owners`` what these sessions hold of them."""
-        erasures, files = [], erased_sources.files_of(self._log)
+        erasures: list[Erasure] = []
+        waiting: list[_Loss] = []
         with self._one_office(), self._swept(dry_run or not sweeps):
             for family in families:
                 told = list(_histories(self._log, family))
                 mine = told if owners is None else [each for each in told if each.session in owners]
                 rests = erasing.bare(_by_hash(told).values(), selection.pick(mine))
-                try:
-                    if rests and not dry_run:
-                        self._refuse_leased(family, wait)
-                except BusyError:
-                    if not skips_busy:
-                        raise
-                    erasures.append(Erasure((), (), dry_run, busy=tuple(info.name for info in family)))
-                else:
-                    erasures.append(self._erase(family, told, rests, reason, files, dry_run, sweeps=False))
+                if rests:
+                    waiting.append(_Loss(family, told, rests, _without_labels(family, told, rests)))
+                if sum(len(loss.rests) for loss in waiting) >= _TOGETHER:
+                    erasures += self._erase_together(waiting, reason, dry_run, wait, skips_busy)
+                    waiting = []
                 if meter is not None:
                     meter.add(_size(family))
+            erasures += self._erase_together(waiting, reason, dry_run, wait, skips_busy)
         if meter is not None:
             meter.end()
         return _joined(erasures, dry_run)
+
+    def _erase_together(
+        self, losses: Sequence[_Loss], reason: str, dry_run: bool, wait: float, skips_busy: bool
+    ) -> Iterator[Erasure]:
+        """Erase what families lose, all in one transaction; the log is swept later."""
+        free: list[_Loss] = []
+        for loss in losses:
+            try:
+                if not dry_run:
+                    self._refuse_leased(loss.family, wait)
+            except BusyError:
+                if not skips_busy:
+                    self._erase(free, reason, dry_run, sweeps=False)
+                    raise
+                yield Erasure((), (), dry_run, busy=tuple(info.name for info in loss.family))
+            else:
+                free.append(loss)
+        yield self._erase(free, reason, dry_run, sweeps=False)
 
     def redact(
         self,
@@ -247,50 +287,43 @@ class StoreCare:
         within = self._log.find_session(session) if session else None
         if session and within is None:
             raise NotFoundError(f"there is no session {session!r}", next_actions=("`thinkback sessions` lists them",))
+        if not dry_run:
+            self._log.care.begin_erasure()
         owner, commit = self._log.find_commit(hash, within.id if within else "")
-        family = next(each for each in _families(self._log) if any(info.id == owner for info in each))
+        ((root, _),) = self._log.care.family_sizes(ids=[owner])
+        family = self._log.care.family_infos([root])
         told = [*_histories(self._log, family), SessionHistory(owner, self._log.read_to(owner, commit.hash))]
         with matching(wanted, seconds) as found:
             rests = redacted(told, commit, found)
-        return self._erase(family, told, rests, reason or "redacted", erased_sources.files_of(self._log), dry_run)
-
-    def _erase(
-        self,
-        family: Sequence[SessionInfo],
-        told: Sequence[SessionHistory],
-        rests: Rests,
-        reason: str,
-        files: Mapping[str, Sequence[str]],
-        dry_run: bool,
-        sweeps: bool = True,
-    ) -> Erasure:
-        """Put tombstones in place of what is to go."""
+            summaries = self._log.summaries([info.id for info in family])
+            labels = [_cut_labels(info, summaries[info.id].about, found) for info in family]
         if rests and not dry_run:
+            self._order(Order(now(), reason or "redacted", messages=erasing.echoed(told, rests.keys())))
+        return self._erase([_Loss(family, told, rests, labels)], reason or "redacted", dry_run)
+
+    def _erase(self, losses: Sequence[_Loss], reason: str, dry_run: bool, sweeps: bool = True) -> Erasure:
+        """Put tombstones in place of what is to go."""
+        losses = [loss for loss in losses if loss.rests]
+        if losses and not dry_run:
             time = now()
-            held = _by_hash(told)
-            stones = {
-                hash: erasing.tombstone(reason, time, rest, source_of(held[hash].value)) for hash, rest in rests.items()
-            }
-            erased = [commit for commit in held.values() if commit.hash in rests]
-            self._forget_places(family, held, rests)
+            erased: list[Commit] = []
+            payloads: dict[str, dict[str, bytes]] = {}
+            for family, told, rests, labels in losses:
+                held = _by_hash(told)
+                self._forget_places(family, held, rests)
+                self._relabel(family, labels)
+                erased += [commit for hash, commit in held.items() if hash in rests]
+                payloads[family[0].id] = {
+                    hash: canonical.encode(erasing.tombstone(reason, time, rest, source_of(held[hash].value)))
+                    for hash, rest in rests.items()
+                }
             erased_sources.remember_entries(self._log, erased)
             self._void(erased)
-            payloads = {hash: canonical.encode(stone) for hash, stone in stones.items()}
-            self._log.care.erase(family[0].id, payloads, sweeps=sweeps)
+            self._log.care.erase_all(payloads, sweeps=sweeps)
             self._forget(erased)
-            self._forget_usage(_answers_of(told, rests.keys()))
-        names = {info.id: info for info in family}
-        losing: dict[str, str] = {}
-        gone: dict[str, Gone] = {}
-        for session, history in told:
-            for commit in history:
-                if commit.hash in rests:
-                    info = names[session]
-                    losing[session] = info.name
-                    if commit.hash not in gone:
-                        gone[commit.hash] = _gone(info, commit, rests[commit.hash] is None)
-        found = _there(file for session in losing for file in files.get(session, ()))
-        return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run, found)
+            self._forget_usage(chain.from_iterable(_answers_of(loss.told, loss.rests.keys()) for loss in losses))
+        files = erased_sources.files_of(self._log, chain.from_iterable(loss.family for loss in losses))
+        return _joined([_erasure(loss, files, dry_run) for loss in losses], dry_run)
 
     @contextmanager
     def _swept(self, dry_run: bool) -> Iterator[None]:
@@ -301,6 +334,24 @@ class StoreCare:
         finally:
             if not dry_run and self._log.epoch() != epoch:
                 self._log.care.sweep()
+
+    def _relabel(self, family: Sequence[SessionInfo], labels: Iterable[_Labels]) -> None:
+        """Call sessions as they are called once words are gone: before, so that nothing outlives them."""
+        infos = {info.id: info for info in family}
+        for session, name, purpose, title, about in labels:
+            info = infos[session]
+            if about is not None:
+                self._log.describe(session, about)
+            settings = {key: value for key, value in info.settings.items() if key != TITLE}
+            if title:
+                settings[TITLE] = title
+            if settings != info.settings:
+                self._log.write_settings(session, settings)
+            if (name, purpose) == (info.name, info.purpose):
+                continue
+            there = self._log.find_session(name)
+            is_free = there is None or there.name != name or there.id == session
+            self._log.relabel(session, name if is_free else f"{name}-{session[:12]}", purpose)
 
     def _forget_places(self, family: Sequence[SessionInfo], commits: Mapping[str, Commit], rests: Rests) -> None:
         """What a list shows of a session goes with the message that named it: before, so that nothing outlives it."""
@@ -343,7 +394,7 @@ class StoreCare:
     @contextmanager
     def _office(self) -> Iterator[GatewayState | None]:
         """The state of the gateway that keeps its logs here, if one does."""
-        if self._held_office is not None:
+        if self._holds_office:
             yield self._held_office
             return
         office = state_beside(self._place) if self._place else None
@@ -354,11 +405,11 @@ class StoreCare:
     def _one_office(self) -> Iterator[None]:
         """Around many erasures: the gateway's state stays open."""
         with self._office() as office:
-            self._held_office = office
+            self._held_office, self._holds_office = office, True
             try:
                 yield
             finally:
-                self._held_office = None
+                self._held_office, self._holds_office = None, False
 
     @property
     def _tenant_there(self) -> str:
@@ -412,7 +463,8 @@ class StoreCare:
         not stored yet.
         """
         ids = frozenset(owners)
-        found = [(family, [info for info in family if info.id in ids]) for family in _families(self._log)]
+        sizes = self._log.care.family_sizes(ids=ids)
+        found = [(family, [info for info in family if info.id in ids]) for family in _families(self._log, sizes)]
         whole = [family for family, own in found if len(own) == len(family)]
         rest = [info for family, own in found if 0 < len(own) < len(family) for info in own]
         orders = [Order(now(), "deleted", session=info.id) for family in whole for info in family]
@@ -426,7 +478,8 @@ class StoreCare:
     def _delete_all(self, dry_run: bool, wait: float, progress: Progress | None) -> Erasure:
         """Every session."""
         order = Order(now(), "deleted", sessions=True)
-        return self._delete_families(_families(self._log), [order], dry_run, wait, progress)
+        families = [*_families(self._log, self._log.care.family_sizes())]
+        return self._delete_families(families, [order], dry_run, wait, progress)
 
     def _delete_families(
         self,
@@ -437,16 +490,17 @@ class StoreCare:
         progress: Progress | None,
     ) -> Erasure:
         """Every session of families; what forks share goes with the last of them."""
-        files = erased_sources.files_of(self._log)
         sources = erased_sources.sources_of(self._log, chain.from_iterable(families))
         if not dry_run:
             self._refuse_leased(chain.from_iterable(families), wait)
             for order in orders:
                 self._order(order)
+            self._log.care.begin_erasure()
         erasures = []
-        meter = _meter(families, progress)
+        meter = _meter([("", _size(family)) for family in families], progress)
         with self._one_office(), self._swept(dry_run):
             for family in families:
+                files = erased_sources.files_of(self._log, family)
                 commits = _by_hash(_histories(self._log, family))
                 if not dry_run:
                     erased_sources.remember_entries(self._log, commits.values(), family)
@@ -465,12 +519,60 @@ class StoreCare:
         return _joined(erasures, dry_run)
 
 
-def _families(log: Store) -> list[list[SessionInfo]]:
-    """The sessions by family, the oldest first."""
-    families: dict[str, list[SessionInfo]] = {}
-    for info in sorted(log.list_sessions(), key=lambda info: (info.created, info.id)):
-        families.setdefault(info.family, []).append(info)
-    return list(families.values())
+def _without_labels(family: Sequence[SessionInfo], told: Sequence[SessionHistory], rests: Rests) -> list[_Labels]:
+    """Without purposes and titles of sessions that lose something, and of those that were made from them: both repeat
+    what was said. Names are a person's, or a program's own.
+    """
+    lost = {session for session, history in told if any(commit.hash in rests for commit in history)}
+    return [_Labels(info.id, info.name, "", "") for info in family if not lost.isdisjoint((info.id, info.parent))]
+
+
+def _cut_labels(info: SessionInfo, about: About, pattern: Pattern) -> _Labels:
+    """How a session is called without what a pattern matches."""
+    name, purpose, title = (cut_text(text, pattern) for text in (info.name, info.purpose, info.settings.get(TITLE, "")))
+    is_task = info.purpose.startswith(TASK_PURPOSE)
+    purpose = purpose if not is_task or purpose.startswith(TASK_PURPOSE) else ""
+    said = (about.program, about.project, about.directory)
+    program, project, directory = (text if cut_text(text, pattern) == text else "" for text in said)
+    sources = tuple(
+        source
+        for source in about.sources
+        if not source.startswith(erased_sources.FILE) or cut_text(source, pattern) == source
+    )
+    left = msgspec.structs.replace(about, program=program, project=project, directory=directory, sources=sources)
+    return _Labels(info.id, name, purpose, title, left if left != about else None)
+
+
+def _erasure(loss: _Loss, files: Mapping[str, Sequence[str]], dry_run: bool) -> Erasure:
+    """What a family loses, as it is told."""
+    names = {info.id: info for info in loss.family}
+    losing: dict[str, str] = {}
+    gone: dict[str, Gone] = {}
+    for session, history in loss.told:
+        for commit in history:
+            if commit.hash in loss.rests:
+                info = names[session]
+                losing[session] = info.name
+                if commit.hash not in gone:
+                    gone[commit.hash] = _gone(info, commit, loss.rests[commit.hash] is None)
+    found = _there(file for session in losing for file in files.get(session, ()))
+    return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run, found)
+
+
+_TOGETHER = 200
+"""Commits that are erased in one transaction, or those of one family: what waits for it does not wait for long."""
+_AT_ONCE = 200
+"""Families whose sessions are read together."""
+
+
+def _families(log: Store, sizes: Sequence[tuple[str, int]]) -> Iterator[list[SessionInfo]]:
+    """The sessions of families, as ``family_sizes`` has those, the oldest first."""
+    for first in range(0, len(sizes), _AT_ONCE):
+        roots = [root for root, _ in sizes[first : first + _AT_ONCE]]
+        families: dict[str, list[SessionInfo]] = {root: [] for root in roots}
+        for info in log.care.family_infos(roots):
+            families[info.family].append(info)
+        yield from filter(None, families.values())
 
 
 def _size(family: Sequence[SessionInfo]) -> int:
@@ -478,8 +580,8 @@ def _size(family: Sequence[SessionInfo]) -> int:
     return sum(info.commits for info in family)
 
 
-def _meter(families: Sequence[Sequence[SessionInfo]], progress: Progress | None) -> Meter:
-    return Meter(progress, sum(map(_size, families)), "commits")
+def _meter(sizes: Sequence[tuple[str, int]], progress: Progress | None) -> Meter:
+    return Meter(progress, sum(commits for _, commits in sizes), "commits")
 
 
 def _histories(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[SessionHistory]:

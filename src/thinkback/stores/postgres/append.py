@@ -29,7 +29,7 @@ from thinkback.stores import history
 from thinkback.stores.arriving import arrive, requests_of
 from thinkback.stores.branches import open_for
 from thinkback.stores.database import Key, RepeatError, Tip
-from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
+from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, erased_since, head_moved, leased
 from thinkback.stores.history import key, pointer
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.log import LOOKS, Log
@@ -96,6 +96,11 @@ _IS_MOVED = """
 SELECT 1 / count(*) FROM thinkback.branches
 WHERE tenant = $1 AND family = $2 AND session = $3 AND name = $4 AND segment = $5 AND position = $6
 """
+# Fails likewise, unless the log is at that epoch, which stays until the transaction ends.
+_HOLDS_EPOCH = """
+SELECT 1 / (epoch = $2::bigint)::integer
+FROM (SELECT epoch FROM thinkback.erasures WHERE tenant = $1 FOR SHARE) AS e
+"""
 _IS_END = """
 SELECT g.session = %s AND NOT EXISTS (
     SELECT 1 FROM thinkback.commits AS c
@@ -121,6 +126,7 @@ class Step(NamedTuple):
     unasked: list[str]
     bases: list[Basis]
     is_recorded: bool = False
+    epoch: int | None = None
 
     def behind(self, segment: int, first: int) -> Tip:
         """The branch with this step behind it."""
@@ -141,7 +147,7 @@ class Appends:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._tips: dict[tuple[str, str], Tip] = {}
-        self._in_parts = False
+        self._in_parts = self._has_epoch = False
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
@@ -156,7 +162,10 @@ class Appends:
         check_sealed(entry.commits, entry.expected)
         seen = check_entry(entry)
         self._log.renew()
-        step = entry.branch, entry.step, entry.commits, entry.expected, seen
+        if entry.epoch is not None and not self._has_epoch:
+            self._log.run(PostgresRows.begin_epochs)
+            self._has_epoch = True
+        step = entry.branch, entry.step, entry.commits, entry.expected, seen, entry.epoch
         with suppress(NotFoundError):
             return self._log.run(self._append, entry.session, *step)
         opened = self._log.write(_open_and_append, entry, seen)
@@ -187,9 +196,10 @@ class Appends:
         commits: Sequence[Commit],
         expected: Head,
         seen: Sequence[Sight] | None,
+        epoch: int | None = None,
     ) -> bool:
         of = key(rows, session)
-        step = _step(of, branch, id, commits, expected, seen)
+        step = _step(of, branch, id, commits, expected, seen, epoch)
         tip = self._tips.pop((of.id, branch), None)
         after = self._write(rows, step, tip) if tip is not None and tip.head == expected else None
         for _ in range(LOOKS):
@@ -234,10 +244,12 @@ def _arrive(
 
 def _open_and_append(rows: PostgresRows, entry: AppendRequest, seen: Sequence[Sight]) -> tuple[Key, str, Tip] | None:
     """Append a step that opens its session or branch: where these are now. ``None`` if the step was there."""
+    if entry.epoch is not None:
+        _refuse_erased(entry.session, entry.epoch, rows.hold_epoch())
     of = open_for(rows, entry)
     if of is None:
         return None
-    step = _step(of, entry.branch, entry.step, entry.commits, entry.expected, seen)
+    step = _step(of, entry.branch, entry.step, entry.commits, entry.expected, seen, entry.epoch)
     tip, opens = _end(rows.db, step, pointer(rows, of, entry.branch, hold=True))
     try:
         return of, entry.branch, _add_parts(rows, step, tip, opens)
@@ -250,9 +262,16 @@ def _look(rows: PostgresRows, step: Step) -> tuple[Tip, bool] | None:
     with transaction(rows.db, SNAPSHOT):
         if rows.has_step(step.of, step.id):
             return None
+        if step.epoch is not None:
+            _refuse_erased(step.of.id, step.epoch, rows.epoch())
         if step.is_recorded:
             _refuse_leased(rows, step)
         return _end(rows.db, step, pointer(rows, step.of, step.branch))
+
+
+def _refuse_erased(session: str, expected: int, actual: int) -> None:
+    if expected != actual:
+        raise erased_since(session, expected, actual)
 
 
 def _refuse_leased(rows: PostgresRows, step: Step) -> None:
@@ -278,8 +297,10 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
     values += step.sightings()
     if step.rows:
         values += tally_row(tally(step.commits))
+    if step.epoch is not None:
+        values.append(step.epoch)
     try:
-        sql = _whole(len(step.rows), bool(step.seen), step.is_recorded)
+        sql = _whole(len(step.rows), bool(step.seen), step.is_recorded, step.epoch is not None)
         written = RawCursor(db).execute(sql, values).fetchone()
     except errors.UniqueViolation:
         return None
@@ -310,6 +331,8 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
             segment, first = rows.add_segment(step.of, tip.seq + 1, tip.place if tip.position >= 0 else None), 0
         after = step.behind(segment, first)
         cursor = RawCursor(rows.db)
+        if step.epoch is not None:
+            cursor.execute(_HOLDS_EPOCH, (of[0], step.epoch))
         # Its row is held from here on, so that those who come at the same time wait and see it moved.
         cursor.execute(_MOVE_UNLEASED if step.is_recorded else _MOVE, step.move(tip, after))
         cursor.execute(_ADD_STEP + _parameters(8), (*of, segment, first, len(step.rows), stored(step.id), FORMAT))
@@ -337,20 +360,30 @@ def _requested_earlier(db: Connection, step: Step, segment: int) -> list[str]:
 
 
 def _step(
-    of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Sight] | None
+    of: Key,
+    branch: str,
+    id: str,
+    commits: Sequence[Commit],
+    expected: Head,
+    seen: Sequence[Sight] | None,
+    epoch: int | None = None,
 ) -> Step:
     """``seen`` are sightings of a step that is recorded, ``None`` of one that is appended."""
     time = commits[-1].time if commits else None
     head = head_of(commits) if commits else expected
-    rest = commits, unasked(commits), bases_of(commits), seen is not None
+    rest = commits, unasked(commits), bases_of(commits), seen is not None, epoch
     return Step(of, branch, id, _rows(commits), time, expected, head, list(seen or ()), *rest)
 
 
 @cache
-def _whole(count: int, seen: bool, is_recorded: bool) -> str:
+def _whole(count: int, seen: bool, is_recorded: bool, has_epoch: bool) -> str:
     """The statement that moves the branch and, if it moved, adds the step, ``count`` commits and what is ``seen``."""
-    move = _MOVE_UNLEASED if is_recorded else _MOVE
-    moved = f"WITH moved AS ({move} RETURNING tenant, family, session, segment)"
+    move, held = _MOVE_UNLEASED if is_recorded else _MOVE, ""
+    if has_epoch:
+        last = 16 + count * len(_TYPES) + (3 if seen and count else 0) + (6 if count else 0) + 1
+        held = "held AS (SELECT epoch FROM thinkback.erasures WHERE tenant = $6 FOR SHARE), "
+        move += f" AND (SELECT epoch FROM held) = ${last}::bigint"
+    moved = f"WITH {held}moved AS ({move} RETURNING tenant, family, session, segment)"
     place = "tenant, family, session, segment, $14::integer, $15::integer, $16::text"
     step = f"{_ADD_STEP} SELECT {place}, {FORMAT} FROM moved"
     if not count:

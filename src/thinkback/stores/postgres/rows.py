@@ -54,6 +54,38 @@ WHERE s.tenant = %s
 """
 _ONE = _INFO + "AND s.family = %s AND s.session = %s"
 _ALL = _INFO + "ORDER BY b.time DESC, s.made DESC"
+_SIZES = """
+SELECT s.root, sum(b.seq + 1)::bigint
+FROM thinkback.sessions AS s
+JOIN thinkback.branches AS b
+  ON b.tenant = s.tenant AND b.family = s.family AND b.session = s.session AND b.name = s.branch
+WHERE s.tenant = %s AND s.name IS NOT NULL {} GROUP BY s.family, s.root ORDER BY min(s.created), s.root
+"""
+_OLDER = "AND s.family IN (SELECT c.family FROM thinkback.commits AS c WHERE c.tenant = %s AND c.time < %s)"
+_OF_FAMILIES = """
+AND s.family IN (SELECT k.family FROM thinkback.keys AS k WHERE k.tenant = %s AND NOT k.is_name AND k.key = ANY(%s))
+"""
+# Only what was made from others is walked.
+_OWNED = """
+WITH RECURSIVE place AS (
+    SELECT s.tenant, s.family, s.id, u.program, u.project, p.id AS parent
+    FROM thinkback.sessions AS s
+    JOIN thinkback.summaries AS u ON u.tenant = s.tenant AND u.family = s.family AND u.session = s.session
+    LEFT JOIN thinkback.sessions AS p
+      ON p.tenant = s.tenant AND p.family = s.family AND p.id = s.parent AND p.name IS NOT NULL
+    WHERE s.tenant = %(tenant)s AND s.name IS NOT NULL
+), below (family, id, program, project) AS (
+    SELECT c.family, c.id, coalesce(nullif(c.program, ''), u.program), coalesce(nullif(c.project, ''), u.project)
+    FROM place AS c JOIN place AS u ON u.family = c.family AND u.id = c.parent AND u.parent IS NULL
+    UNION ALL
+    SELECT c.family, c.id, coalesce(nullif(c.program, ''), u.program), coalesce(nullif(c.project, ''), u.project)
+    FROM below AS u JOIN place AS c ON c.family = u.family AND c.parent = u.id
+)
+SELECT u.id FROM place AS u WHERE u.parent IS NULL AND {said}
+UNION ALL SELECT u.id FROM below AS u WHERE {said}
+"""
+_SAID = "u.program IN (%(program)s, %(also)s) AND (%(project)s = '' OR u.project = %(project)s)"
+_SAID_ANY = "(%(project)s = '' OR u.project = %(project)s)"
 _OF = "tenant = %s AND family = %s AND session = %s"
 _HOLD = "SELECT 1 FROM thinkback.families WHERE tenant = %s AND family = %s FOR UPDATE"
 _SESSION = f"SELECT created, branch FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
@@ -171,6 +203,8 @@ WHERE c.tenant = %s AND {{within}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND
 ORDER BY s.made, c.segment LIMIT 100
 """
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM thinkback.erasures WHERE tenant = %s"
+_HELD_EPOCH = "SELECT epoch FROM thinkback.erasures WHERE tenant = %s FOR SHARE"
+_BEGIN_EPOCHS = "INSERT INTO thinkback.erasures (tenant, epoch) VALUES (%s, 0) ON CONFLICT DO NOTHING"
 _NEW_EPOCH = """
 INSERT INTO thinkback.erasures (tenant, epoch) VALUES (%s, 1)
 ON CONFLICT (tenant) DO UPDATE SET epoch = erasures.epoch + 1
@@ -284,6 +318,7 @@ WHERE {_WITHIN} AND session IN (SELECT session FROM thinkback.segments WHERE {_A
 """
 _UNCOUNT_FAMILY = f"UPDATE thinkback.summaries SET counted = false, title = '' WHERE {_WITHIN}"
 _NAME = f"SELECT name FROM thinkback.sessions WHERE {_OF}"
+_RELABEL = f"UPDATE thinkback.sessions SET name = %s, purpose = %s WHERE {_OF}"
 _UNNAME = "DELETE FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name"
 # A deleted session is remembered by its id while it has segments, or others descend from it.
 _BURY = """
@@ -373,6 +408,28 @@ class PostgresRows:
         rows = self.db.execute(f"{_ALL} LIMIT %s", (self.tenant, most), binary=True).fetchall()
         return [session_info(_given(row)) for row in rows]
 
+    def family_sizes(self, before: int | None, ids: Collection[str] | None) -> list[tuple[str, int]]:
+        wanted, values = "", list[object]([self.tenant])
+        if before is not None:
+            wanted, values = wanted + _OLDER, [*values, self.tenant, before]
+        if ids is not None:
+            wanted, values = wanted + _OF_FAMILIES, [*values, self.tenant, [*map(stored, ids)]]
+        rows = self.db.execute(_SIZES.format(wanted), values).fetchall()
+        return [(given(root), int(commits)) for root, commits in rows]
+
+    def family_infos(self, roots: Collection[str]) -> list[SessionInfo]:
+        values = (self.tenant, self.tenant, [*map(stored, roots)])
+        rows = self.db.execute(f"{_INFO} {_OF_FAMILIES} ORDER BY s.created, s.id", values, binary=True).fetchall()
+        return [session_info(_given(row)) for row in rows]
+
+    def owned(self, program: str, project: str, is_own: bool) -> list[str]:
+        if not self._has("summaries"):
+            nobody = not project and (is_own or not program)
+            return [info.id for info in self.infos()] if nobody else []
+        said = {"program": stored(program), "also": "" if is_own else stored(program), "project": stored(project)}
+        sql = _OWNED.format(said=_SAID if program else _SAID_ANY)
+        return [given(id) for (id,) in self.db.execute(sql, {"tenant": self.tenant, **said}).fetchall()]
+
     def count_sessions(self) -> int:
         ((count,),) = self.db.execute(_SESSIONS, (self.tenant,)).fetchall()
         return int(count)
@@ -411,6 +468,14 @@ class PostgresRows:
 
     def write_settings(self, of: Key, text: str) -> bool:
         return self.db.execute(_SETTINGS, (text, *of[:3])).rowcount > 0
+
+    def relabel(self, of: Key, name: str, purpose: str) -> None:
+        ((before,),) = self.db.execute(_NAME, of[:3]).fetchall()
+        if given(before) != name:
+            if not self.db.execute(_CLAIM, (self.tenant, stored(name), True, *of[1:3])).rowcount:
+                raise RepeatError(f"the name {name!r} was taken")
+            self.db.execute(_UNNAME, (self.tenant, before))
+        self.db.execute(_RELABEL, (stored(name), stored(purpose), *of[:3]))
 
     def hold(self, of: Key) -> tuple[int, str] | None:
         self.db.execute(_HOLD, of[:2])
@@ -499,6 +564,19 @@ class PostgresRows:
             return 0
         ((epoch,),) = self.db.execute(_EPOCH, (self.tenant,)).fetchall()
         return int(epoch)
+
+    def count_erasure(self) -> None:
+        """Waits for steps that are being stored and have seen the epoch before; those that come wait for this."""
+        self.db.execute(_NEW_EPOCH, (self.tenant,))
+
+    def hold_epoch(self) -> int:
+        """The epoch, which stays until the transaction ends."""
+        ((epoch,),) = self.db.execute(_HELD_EPOCH, (self.tenant,)).fetchall()
+        return int(epoch)
+
+    def begin_epochs(self) -> None:
+        """Have a row of the epoch that can be held."""
+        self.db.execute(_BEGIN_EPOCHS, (self.tenant,))
 
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """Asks the shard of the scope, and only for what it finds those of the families."""
@@ -641,7 +719,6 @@ class PostgresRows:
             if found := self.db.execute(_ERASE, (*tombstone, *of[:2], wanted[:SHORT], wanted)).fetchall():
                 erased[hash] = [(segment, position) for segment, position in found]
         index.renew(self.db, of[:2], [place for places in erased.values() for place in places])
-        self.db.execute(_NEW_EPOCH, (self.tenant,))
         self._release(uses)
         return erased
 
@@ -655,7 +732,6 @@ class PostgresRows:
             self.db.execute(sql, of[:3])
         own = [segment for (segment,) in self.db.execute(_OWN_SEGMENTS, of[:3]).fetchall()]
         self.db.execute(_UNSEE + " AND segment = ANY(%s)", (*of[:2], own))
-        self.db.execute(_NEW_EPOCH, (self.tenant,))
 
     def bury(self, within: Family) -> None:
         while buried := self.db.execute(_BURY, within).fetchall():

@@ -20,7 +20,7 @@ import msgspec
 from thinkback.drive.clock import now
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.shielded import to_the_end
-from thinkback.errors import NetworkError, PhaseTimeout
+from thinkback.errors import ErasedSinceError, NetworkError, PhaseTimeout
 from thinkback.log.protocol import AppendRequest
 from thinkback.proxy import lookups
 from thinkback.proxy.events import (
@@ -253,11 +253,11 @@ class _Driver:
         if epoch is not None:
             engine.histories.drop_erased(tenant, epoch)
             self._epoch = epoch if self._epoch is None else self._epoch
-            known = self._known_epoch
-            if isinstance(question, FindErasure) or known is None:
+            before = self._known_epoch
+            if isinstance(question, FindErasure) or before is None:
                 self._known_epoch = epoch
             if isinstance(question, FindErasure):
-                return known not in (None, epoch)
+                return before not in (None, epoch)
         return found
 
     async def _shielded(self, command: Store) -> bool:
@@ -278,24 +278,31 @@ class _Driver:
             keep = partial(engine.withheld.keep, *command.kept, tenant, command.scope)
             stored = await engine.storing.try_lookup(partial(engine.in_thread, keep)) is not None
         if command.entry is not None:
-            entry = await self._without_erased(command.entry)
-            stored = entry is not None and await engine.record(tenant, entry) and stored
+            stored = await self._record(command.entry) and stored
         self._phases["store"] = time.monotonic() - started
         return stored
 
-    async def _without_erased(self, entry: AppendRequest) -> AppendRequest | None:
-        """``entry`` without what was erased since its conversation was looked up, ``None`` where that was deleted; of a
-        request for which nothing was looked up, since it began.
+    async def _record(self, entry: AppendRequest) -> bool:
+        """Store a step without what was erased since its conversation was looked up; of a request for which nothing was
+        looked up, since it began. ``False`` where it waits in the spool, or its conversation was deleted.
         """
         engine, tenant = self._engine, self._incoming.grant.tenant
+        left: AppendRequest | None = msgspec.structs.replace(entry, epoch=self._epoch)
         if self._epoch is None:
-            ask = partial(engine.in_thread, lambda: (engine.storing.without_erased(tenant, entry, self._came),))
-            answered = await engine.storing.try_lookup(ask)
-            return entry if answered is None else answered[0]
-        epoch = await engine.storing.try_lookup(partial(engine.in_thread, lambda: engine.logs.of(tenant).epoch()))
-        if epoch in (None, self._epoch):  # what cannot be asked goes to the spool, which asks then
-            return entry
-        return await engine.in_thread(lambda: engine.storing.without_erased(tenant, entry, self._came))
+            left = await self._without_erased(entry)
+        while left is not None:
+            try:
+                return await engine.record(tenant, left)
+            except ErasedSinceError:
+                left = await self._without_erased(entry)
+        return False
+
+    async def _without_erased(self, entry: AppendRequest) -> AppendRequest | None:
+        """``entry`` as it is to be stored now, ``None`` where its session was deleted."""
+        engine, tenant = self._engine, self._incoming.grant.tenant
+        ask = partial(engine.in_thread, lambda: (engine.storing.without_erased(tenant, entry, self._came),))
+        answered = await engine.storing.try_lookup(ask)
+        return entry if answered is None else answered[0]  # what cannot be asked goes to the spool, which asks then
 
     # -- the upstream ----------------------------------------------------------------------------------------------
 

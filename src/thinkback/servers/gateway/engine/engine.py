@@ -65,7 +65,10 @@ class Engine:
         self.disks = disks or Disks({}, 0)
         self.logs = logs
         self.storing = Storing(
-            lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool, erasures=erasures
+            lambda tenant, entry: logs.of(tenant).recognition.record(entry),
+            spool,
+            erasures=erasures,
+            epoch=lambda tenant: logs.of(tenant).epoch(),
         )
         self.sealer = sealer
         self.erasures = erasures

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from thinkback.drive.clock import now
-from thinkback.errors import HeadMovedError, IdTakenError, StoreError
+from thinkback.errors import ErasedSinceError, HeadMovedError, IdTakenError, StoreError
 from thinkback.log.erasing import Order, copied, late
 from thinkback.log.protocol import AppendRequest
 from thinkback.servers.gateway.storing.spool import Drained, Recorder, Spool
@@ -30,13 +30,14 @@ LONGEST = 30.0
 REST = 1.0
 """Seconds for which a database that failed is left alone."""
 # What a database says that is not in trouble.
-_DEFINITE = (HeadMovedError, IdTakenError)
+_DEFINITE = (ErasedSinceError, HeadMovedError, IdTakenError)
 
 
 class Storing:
     """Stores steps by ``record``; with a ``spool`` there, whatever happens to the database. For any number of threads.
 
-    ``clock`` gives seconds that only grow; ``erasures`` are those that reach what waits there.
+    ``clock`` gives seconds that only grow; ``erasures`` are those that reach what waits there, ``epoch`` that of a
+    tenant's log.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class Storing:
         spool: Spool | None = None,
         clock: Callable[[], float] = time.monotonic,
         erasures: Erasures | None = None,
+        epoch: Callable[[str], int] | None = None,
     ) -> None:
         self._record, self._spool, self._erasures, self._clock = record, spool, erasures, clock
+        self._epoch = epoch
         self._rests_until = float("-inf")
         self._drainer = ThreadPoolExecutor(1, thread_name_prefix="thinkback-spool")
         self._pause = EVERY
@@ -108,16 +111,21 @@ class Storing:
 
     def _record_late(self, tenant: str, entry: AppendRequest) -> None:
         """Store a step that has waited, without what was erased meanwhile."""
-        left = self.without_erased(tenant, entry)
-        if left is not None:
-            self._record(tenant, left)
+        while (left := self.without_erased(tenant, entry)) is not None:
+            try:
+                self._record(tenant, left)
+            except ErasedSinceError:
+                continue
+            return
 
     def without_erased(self, tenant: str, entry: AppendRequest, began: int | None = None) -> AppendRequest | None:
-        """A step without what was erased since it was made, or since its request ``began`` (microseconds UTC); ``None``
-        where its session was deleted since.
+        """A step without what was erased since it was made, or since its request ``began`` (microseconds UTC), to be
+        stored as long as nothing more is; ``None`` where its session was deleted since.
         """
         if self._erasures is None:
             return entry
+        if self._epoch is not None:
+            entry = msgspec.structs.replace(entry, epoch=self._epoch(tenant))
         orders, copies = self._erasures.list(tenant, now()), copied(entry.commits)
         erased = self._erasures.erased(tenant, copies) if copies else frozenset[str]()
         return late(entry, [msgspec.json.decode(order, type=Order) for order in orders], erased, began)
