@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from psycopg import errors
 
 from tests.stores.life import SCOPE, recorded
 from tests.stores.postgres_server import PASSWORD, Server
-from tests.stores.samples import asked_step, fill, put, response_step, user_step
+from tests.stores.samples import asked_step, fill, put, put_on, response_step, user_step
+from thinkback.drive.clock import now
 from thinkback.errors import CorruptLogError, FormatVersionError, HeadMovedError, NotFoundError, StoreError
 from thinkback.log.leases import Owner
 from thinkback.log.protocol import MAIN, Origin, Query
@@ -30,6 +32,7 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores import open_store
+from thinkback.stores.care import STEPS_KNOWN
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres import connections, open_postgres
 from thinkback.stores.postgres import text as columns
@@ -752,3 +755,39 @@ def test_a_server_that_recovers_is_not_said_to_lack_the_database(said: str) -> N
             open_store(f"postgresql://somebody@127.0.0.1:{port}/logs?sslmode=disable&gssencmode=disable")
         refusing.join()
     assert "does not exist" not in str(caught.value)
+
+
+def test_old_steps_are_joined(postgres: Server) -> None:
+    """By ``gc``, those side by side and old enough; the log verifies, the index is built again, and later steps, and
+    branches that stand in between, are as they were.
+    """
+    tenant = secrets.token_hex(8)
+    with closing(open_store(postgres.url(), tenant=tenant)) as store:
+        trunk = fill(store, "s", [user_step("1"), response_step("2"), user_step("3"), response_step("4")])
+        store.refs.create("s", "b", head_of(trunk[:6]), "main")
+        put_on(store, "s", "b", user_step("5"))
+        while store.search.fill(100):
+            pass
+
+        def steps() -> list[tuple[int, int, int]]:
+            with postgres.connect() as db:
+                sql = "SELECT segment, position, commits FROM thinkback.steps WHERE tenant = %s ORDER BY 1, 2"
+                return db.execute(sql, (tenant,)).fetchall()
+
+        before = steps()
+        store.care.gc(now() - 1)
+        assert before == steps()
+        store.care.gc(now() + STEPS_KNOWN + 1_000_000)
+        assert [(1, 0, len(trunk)), (2, 0, 1)] == steps()
+        assert [] == list(store.fsck())
+        head = head_of(trunk)
+        with pytest.raises(HeadMovedError):
+            store.append("s", "2", trunk[1:5], head_of(trunk[:1]))
+        more = put(store, "s", user_step("6", "Is the sea blue?"))
+        assert head.seq + 1 == more[0].seq
+        store.search.rebuild()
+        while store.search.fill(100):
+            pass
+        assert 4 == len(store.search.find(Query("blue")))
+        assert [*trunk, *more] == store.read("s")
+        assert [] == list(store.fsck())

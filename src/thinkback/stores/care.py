@@ -24,6 +24,12 @@ AT_ONCE = 5_000
 """Commits that are taken out in one transaction, so that nobody waits long for it."""
 
 
+STEPS_KNOWN = 90 * 86_400_000_000
+"""Microseconds for which a repeated step is known by its id, longer than what may be collected is old: as long as a
+step may wait in a spool."""
+_JOINED = 1_000
+
+
 class LogCare:
     """The care of the log in ``database``."""
 
@@ -92,6 +98,10 @@ class LogCare:
                 continue
             removed += [self._database.write(cut, within, one, older_than) for one in cuts]
             self._database.write(_bury, within)
+        if not dry_run:
+            before = older_than - STEPS_KNOWN
+            for within, segment in self._database.read(_old_steps, before):
+                self._database.write(_join_steps, within, segment, before)
         return _sum(removed)
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
@@ -109,6 +119,15 @@ def _family_sizes(rows: Rows, before: int | None, ids: Collection[str] | None) -
 
 def _family_infos(rows: Rows, roots: Collection[str]) -> list[SessionInfo]:
     return rows.family_infos(roots)
+
+
+def _old_steps(rows: Rows, before: int) -> list[tuple[Family, int]]:
+    return rows.segments_of_old_steps(before)
+
+
+def _join_steps(rows: Rows, within: Family, segment: int, before: int) -> int:
+    rows.hold_family(within)
+    return rows.join_steps(within, segment, before, _JOINED)
 
 
 def _begin_erasure(rows: Rows) -> int:

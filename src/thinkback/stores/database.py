@@ -241,6 +241,12 @@ class Rows(Protocol):
         session's.
         """
 
+    def segments_of_old_steps(self, before: int) -> list[tuple[Family, int]]:
+        """Families and segments with several steps that were stored before a time, where the database joins steps."""
+
+    def join_steps(self, within: Family, segment: int, before: int, most: int) -> int:
+        """Make one step, of at most so many commits, of old ones that stand side by side; how many fewer there are."""
+
     def hold_family(self, within: Family) -> None:
         """Keep out all others that change the shape of a family until the transaction ends."""
 

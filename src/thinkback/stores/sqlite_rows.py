@@ -490,6 +490,13 @@ class SqliteRows:
     def suspects(self) -> list[Family]:
         return [("", family) for (family,) in self.db.execute(_SUSPECTS)]
 
+    def segments_of_old_steps(self, before: int) -> list[tuple[Family, int]]:
+        """None: a file does not say when a step was stored."""
+        return []
+
+    def join_steps(self, within: Family, segment: int, before: int, most: int) -> int:
+        return 0
+
     def hold_family(self, within: Family) -> None:
         pass
 

@@ -310,8 +310,8 @@ class StoreCare:
             payloads: dict[str, dict[str, bytes]] = {}
             for family, told, rests, labels in losses:
                 held = _by_hash(told)
-                self._forget_places(family, held, rests)
                 self._relabel(family, labels)
+                self._forget_places(family, held, rests)
                 erased += [commit for hash, commit in held.items() if hash in rests]
                 payloads[family[0].id] = {
                     hash: canonical.encode(erasing.tombstone(reason, time, rest, source_of(held[hash].value)))
@@ -534,6 +534,7 @@ def _cut_labels(info: SessionInfo, about: About, pattern: Pattern) -> _Labels:
     purpose = purpose if not is_task or purpose.startswith(TASK_PURPOSE) else ""
     said = (about.program, about.project, about.directory)
     program, project, directory = (text if cut_text(text, pattern) == text else "" for text in said)
+    project = project if directory == about.directory else ""  # it is a part of that
     sources = tuple(
         source
         for source in about.sources

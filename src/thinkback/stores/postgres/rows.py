@@ -270,6 +270,19 @@ _SHORTEN = f"""
 UPDATE thinkback.steps SET commits = %s + 1 - position
 WHERE {_AT} AND position <= %s AND position + commits > %s + 1 AND commits > 0
 """
+_JOINABLE = """
+SELECT t.family, t.segment FROM thinkback.steps AS t
+WHERE t.tenant = %s AND t.commits > 0 AND t.stored < to_timestamp(%s) AND NOT EXISTS (
+    SELECT 1 FROM thinkback.unsearched AS u
+    WHERE u.tenant = t.tenant AND u.family = t.family AND u.segment = t.segment
+) GROUP BY t.family, t.segment HAVING count(*) > 1
+"""
+_OLD_STEPS = f"""
+SELECT session, id, position, commits FROM thinkback.steps
+WHERE {_AT} AND commits > 0 AND stored < to_timestamp(%s) ORDER BY position FOR UPDATE
+"""
+_DROP_STEPS = f"DELETE FROM thinkback.steps WHERE {_OF} AND id = ANY(%s)"
+_WIDEN_STEP = f"UPDATE thinkback.steps SET commits = %s WHERE {_OF} AND id = %s"
 _REMOVE_SEGMENT = f"DELETE FROM thinkback.segments WHERE {_AT}"
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 # There is one lease or none: what sums it up is a row in either case, so that the clock comes along.
@@ -599,6 +612,28 @@ class PostgresRows:
         except errors.FeatureNotSupported:  # by a sharding server
             found = self.db.execute(_FAMILIES, (self.tenant,)).fetchall()
         return [(self.tenant, family) for (family,) in found]
+
+    def segments_of_old_steps(self, before: int) -> list[tuple[Family, int]]:
+        """But for segments that the search index lacks steps of: it finds them as they were stored."""
+        rows = self.db.execute(_JOINABLE, (self.tenant, before / 1_000_000)).fetchall()
+        return [((self.tenant, family), segment) for family, segment in rows]
+
+    def join_steps(self, within: Family, segment: int, before: int, most: int) -> int:
+        joined = 0
+        runs: list[tuple[int, str, int, int, list[str]]] = []
+        for session, id, position, commits in self.db.execute(
+            _OLD_STEPS, (*within, segment, before / 1_000_000)
+        ).fetchall():
+            if runs and runs[-1][0] == session and runs[-1][2] == position and runs[-1][3] + commits <= most:
+                owner, first, _, count, more = runs[-1]
+                runs[-1] = owner, first, position + commits, count + commits, [*more, id]
+            else:
+                runs.append((session, id, position + commits, commits, []))
+        for session, first, _, count, more in runs:
+            if more:
+                joined += self.db.execute(_DROP_STEPS, (*within, session, more)).rowcount
+                self.db.execute(_WIDEN_STEP, (count, *within, session, first))
+        return joined
 
     def hold_family(self, within: Family) -> None:
         self.db.execute(_HOLD, within)

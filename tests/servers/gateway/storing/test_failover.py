@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from tests.servers.gateway.harness.offices import Clock
 from tests.servers.gateway.harness.steps import SECRET, Recorder, entries
-from thinkback.errors import HeadMovedError, StoreError
+from thinkback.errors import HeadMovedError, NotFoundError, StoreError
+from thinkback.log.erasing import Order, SessionHistory, echoed
 from thinkback.log.protocol import AppendRequest, Store
+from thinkback.model import canonical
 from thinkback.servers.gateway.secrets.sealing import Sealer
 from thinkback.servers.gateway.storing.failover import EVERY, REST, Storing
-from thinkback.servers.gateway.storing.spool import Drained, Spool
+from thinkback.servers.gateway.storing.spool import ASIDE, PATIENCE, Drained, Spool
 from thinkback.stores import open_store
+from thinkback.stores.gateway_state import open_gateway_state
 
 TROUBLE = StoreError("the database is in trouble")
 
@@ -151,3 +154,39 @@ def test_what_an_earlier_process_left_is_stored_at_the_start(tmp_path: Path, sto
         without.close()
 
     asyncio.run(run())
+
+
+def test_what_was_put_aside_loses_what_is_erased(tmp_path: Path) -> None:
+    """A step that will never be stored is kept for people, sealed: without what was erased, and not at all where its
+    session was deleted. What cannot be opened stays.
+    """
+    state, sealer, time = open_gateway_state(tmp_path / "state"), Sealer(SECRET), [0.0]
+    spool, clock = Spool(tmp_path / "spool", sealer, now=lambda: time[0]), Clock()
+    mine, other = entries(1)[0], entries(3, session="other", name="other")[2]
+    gone = entries(5, session="gone", name="gone")[4]
+
+    def refuses(tenant: str, entry: AppendRequest) -> None:
+        raise NotFoundError("there is no such session")
+
+    storing = Storing(refuses, spool, clock.seconds, erasures=state.erasures)
+    for entry in (mine, gone, other):
+        spool.put("tenant", entry)
+    time[0] = 2 * PATIENCE  # they have waited for long
+    assert Drained(0, 3, 0) == storing.drain()
+    strange = tmp_path / "spool" / ASIDE / "strange"
+    strange.write_bytes(b"of another secret")
+    assert 0 == storing.mend_aside()
+    later = max(commit.time for commit in mine.commits) + 1
+    state.erasures.add("tenant", canonical.encode(Order(later, "deleted", session="gone")), 2**62)
+    order = Order(later, "redacted", messages=echoed([SessionHistory("s", mine.commits)], {mine.commits[0].hash}))
+    state.erasures.add("tenant", canonical.encode(order), 2**62)
+    assert 2 == storing.mend_aside()
+    assert 0 == storing.mend_aside()
+    left = [sealer.of("spool").open_bytes(path.read_bytes(), b"step") for path in strange.parent.iterdir()]
+    words = [mine, other, gone]
+    found = [any(entry.commits[0].payload in each for each in left if each) for entry in words]
+    assert [False, True, False] == found
+    assert (3, True) == (len(left), strange.exists())
+    assert len([each for each in left if each and mine.commits[0].hash.encode() in each]) == 1
+    storing.close()
+    state.close()

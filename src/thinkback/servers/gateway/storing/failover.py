@@ -27,6 +27,8 @@ EVERY = 2.0
 """Seconds between drains, of a spool that holds something."""
 LONGEST = 30.0
 """Seconds between drains while they fail."""
+MENDING = 60.0
+"""Seconds between looks at what was put aside, of which something may have been erased."""
 REST = 1.0
 """Seconds for which a database that failed is left alone."""
 # What a database says that is not in trouble.
@@ -53,6 +55,7 @@ class Storing:
         self._rests_until = float("-inf")
         self._drainer = ThreadPoolExecutor(1, thread_name_prefix="thinkback-spool")
         self._pause = EVERY
+        self._mended = float("-inf")
 
     @property
     def has_spool(self) -> bool:
@@ -109,6 +112,10 @@ class Storing:
         """Store what waits in the spool, as far as the database goes along."""
         return Drained(0, 0, 0) if self._spool is None else self._spool.drain(self._record_late)
 
+    def mend_aside(self) -> int:
+        """Take what was erased since out of the steps that were put aside; how many that changed."""
+        return 0 if self._spool is None else self._spool.mend_aside(self.without_erased)
+
     def _record_late(self, tenant: str, entry: AppendRequest) -> None:
         """Store a step that has waited, without what was erased meanwhile."""
         while (left := self.without_erased(tenant, entry)) is not None:
@@ -136,6 +143,9 @@ class Storing:
         Returns the seconds until the next time. Raises ``ThinkbackError``. The first drain takes up what an earlier
         process left behind.
         """
+        if self._spool is not None and self._clock() - self._mended >= MENDING:
+            await asyncio.get_running_loop().run_in_executor(self._drainer, self.mend_aside)
+            self._mended = self._clock()
         if self._spool is None or not self._spool.bytes():
             self._pause = EVERY
             return EVERY

@@ -28,6 +28,7 @@ from thinkback.servers.gateway.storing.spool_file import Record, SpoolFile, cann
 
 ENDING = ".spool"
 ASIDE = "aside"
+_DRAFT = ".draft"
 LARGEST = 1 << 30
 PATIENCE = 3600.0
 """Seconds after which a step that cannot be stored, although others can, is put aside."""
@@ -241,17 +242,38 @@ class Spool:
         path = self._aside(item.file, item.record)
         if path.exists():
             return False
-        draft = path.with_suffix(".draft")
+        _replace_file(path, item.file.raw(item.record))
+        return True
+
+    def mend_aside(self, left: Callable[[str, AppendRequest], AppendRequest | None]) -> int:
+        """Leave of each step that was put aside what ``left`` gives for it, of ``None`` nothing; how many it changed.
+
+        One that cannot be opened stays as it is. Raises ``StoreError``.
+        """
+        changed = 0
+        for path in sorted((self._directory / ASIDE).glob("*")):
+            found = self._opened_aside(path)
+            if found is None:
+                continue
+            tenant, entry = found
+            rest = left(tenant, entry)
+            if rest is None:
+                path.unlink(missing_ok=True)
+            elif list(rest.commits) != list(entry.commits):
+                _replace_file(path, self._sealer.seal_bytes(_encode(tenant, rest), _SCOPE))
+            else:
+                continue
+            changed += 1
+        return changed
+
+    def _opened_aside(self, path: Path) -> tuple[str, AppendRequest] | None:
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(item.file.raw(item.record))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
+            plain = None if path.suffix == _DRAFT else self._sealer.open_bytes(path.read_bytes(), _SCOPE)
+        except FileNotFoundError:  # a person took it away
+            return None
         except OSError as error:
             raise cannot_write(path.parent, error) from error
-        return True
+        return None if plain is None else _decode(plain)
 
     def is_old(self, item: _Item) -> bool:
         """Whether a step has waited for longer than it should."""
@@ -325,6 +347,20 @@ class _Drain:
     def _put_aside(self, item: _Item) -> None:
         self.aside += self._spool.put_aside(item)
         item.file.tick(item.record)
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    """Put a file there, whole or not at all. Raises ``StoreError``."""
+    draft = path.with_suffix(_DRAFT)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+    except OSError as error:
+        raise cannot_write(path.parent, error) from error
 
 
 def _opened(path: Path) -> SpoolFile | None:
