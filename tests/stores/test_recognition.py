@@ -102,8 +102,8 @@ def test_an_erasure_begins_behind_every_step_that_was_made_before(place: str) ->
         finally:
             stop.set()
             writer.join()
-    for epoch, there in seen:
-        assert {f"response of {id}" for id, made in stored.items() if made < epoch} <= there
+    for epoch, responses in seen:
+        assert {f"response of {id}" for id, made in stored.items() if made < epoch} <= responses
 
 
 def test_a_step_opens_its_session_and_is_found(store: Store) -> None:
