@@ -117,7 +117,7 @@ def count_sessions(rows: Rows) -> int:
 
 def owned_sessions(rows: Rows, program: str, project: str, is_own: bool) -> list[str]:
     """The ids of the sessions of a program and a project."""
-    return rows.owned(program, project, is_own)
+    return [id for id in rows.owned(program, project, is_own) if id != ERASED_MEMORY]
 
 
 def create_session(

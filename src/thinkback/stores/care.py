@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from thinkback.log.progress import Meter, Progress
-from thinkback.log.protocol import Removed, SessionInfo
+from thinkback.log.protocol import ERASED_MEMORY, Removed, SessionInfo
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.branches import held
 from thinkback.stores.database import CommitAddress, Cut, Database, Family, Rows
@@ -114,11 +114,11 @@ def _scrub(rows: Rows) -> None:
 
 
 def _family_sizes(rows: Rows, before: int | None, ids: Collection[str] | None) -> list[tuple[str, int]]:
-    return rows.family_sizes(before, ids)
+    return [found for found in rows.family_sizes(before, ids) if found[0] != ERASED_MEMORY]
 
 
 def _family_infos(rows: Rows, roots: Collection[str]) -> list[SessionInfo]:
-    return rows.family_infos(roots)
+    return [info for info in rows.family_infos(roots) if info.id != ERASED_MEMORY]
 
 
 def _old_steps(rows: Rows, before: int) -> list[tuple[Family, int]]:

@@ -290,8 +290,12 @@ class StoreCare:
         if not dry_run:
             self._log.care.begin_erasure()
         owner, commit = self._log.find_commit(hash, within.id if within else "")
-        ((root, _),) = self._log.care.family_sizes(ids=[owner])
-        family = self._log.care.family_infos([root])
+        family = self._log.care.family_infos([root for root, _ in self._log.care.family_sizes(ids=[owner])])
+        if not family:
+            raise NotFoundError(
+                f"commit {commit.hash[:16]} is of the log's memory of what was erased, which has no words",
+                next_actions=(f"`thinkback delete {owner}` forgets it whole",),
+            )
         told = [*_histories(self._log, family), SessionHistory(owner, self._log.read_to(owner, commit.hash))]
         with matching(wanted, seconds) as found:
             rests = redacted(told, commit, found)
