@@ -187,3 +187,22 @@ def test_import_detects_the_program_of_a_file(inside: Inside) -> None:
     assert (2, "") == (refused.code, refused.out)
     assert "JSON with the members steps, kind" in refused.err
     assert "--program chat-jsonl" in refused.err
+
+
+def test_an_import_that_skips_everything_says_why_and_what_to_do(inside: Inside) -> None:
+    """In one sentence, for a history of another program and for an export."""
+    history, export = inside.place / "s1.jsonl", str(inside.place / "own.jsonl")
+    history.write_bytes(SAMPLES["claude-code"])
+    inside("import", str(history))
+    (info,) = inside("sessions", "--json").json
+    inside("export", export, "--complete")
+    assert 0 == inside("delete", info["name"], "--yes").code
+    assert [] == inside("sessions", "--json").json
+    for file in (str(history), export):
+        done = inside("import", file)
+        assert 0 == done.code
+        assert "nothing was imported: all of it was erased in this log. Import it into another log" in done.err
+        assert "`thinkback delete erased-imports`" in done.err
+    assert 0 == inside("delete", "erased-imports", "--yes").code
+    assert "nothing was imported" not in inside("import", export).err
+    assert [info["name"]] == [each["name"] for each in inside("sessions", "--json").json]
