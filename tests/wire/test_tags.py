@@ -344,14 +344,14 @@ def texts_begun(blocks: Sequence[Block]) -> list[_Begun]:
 def test_white_space_behind_a_thought_stands_before_the_call_that_follows(name: str) -> None:
     """It is not held back for a tag to come; a thought behind the call is another."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {} if name == "ollama" else "{}"}}
-    deltas = [
+    deltas: list[dict[str, object]] = [
         {"content": "<think>a</think>"},
         {"content": "\n"},
         {"tool_calls": [call]},
         {"content": "<think>b</think>"},
     ]
     if name == "ollama":
-        lines = [{"model": "m", "message": {"role": "assistant", **delta}} for delta in deltas]
+        lines: list[dict[str, object]] = [{"model": "m", "message": {"role": "assistant", **delta}} for delta in deltas]
         body = b"".join(
             json.dumps(line).encode() + b"\n" for line in [*lines, {"model": "m", "message": {}, "done": True}]
         )
