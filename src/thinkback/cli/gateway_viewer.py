@@ -75,7 +75,7 @@ class ViewKeys:
 
 
 class KeyNames:
-    """How pages call the sessions of a tenant: by the name of the key that begins theirs, where it has one."""
+    """Names the sessions of a tenant for pages: by the name of the key that begins theirs, where it has one."""
 
     def __init__(self, office: GatewayState, tenant: str) -> None:
         self._office, self._tenant = office, tenant

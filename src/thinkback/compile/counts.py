@@ -42,7 +42,7 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 
 
 class Amount(msgspec.Struct, gc=False):
-    """What is to be counted: weights of what nobody counted, and tokens that the provider reported."""
+    """A size to be counted: weights of what nobody counted, and tokens that the provider reported."""
 
     other: float = 0
     reasoning: float = 0
@@ -154,7 +154,7 @@ class Calibration:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the providers reported enough to go by."""
+        """True if the providers reported enough to go by."""
         return max(self._tokens, self._thought_tokens) >= ENOUGH_TOKENS
 
 

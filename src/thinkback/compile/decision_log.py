@@ -88,7 +88,7 @@ class DecisionLog:
 
     @property
     def signed(self) -> bool:
-        """Whether a block that is no reasoning has the signature of reasoning that goes without being there."""
+        """True if a block that is no reasoning has the signature of reasoning that goes without being there."""
         return any(one.what == "thought_signature" and one.action == "native" for one in self.decisions)
 
     def _beside(self, piece: Piece, block: Block) -> None:

@@ -83,7 +83,7 @@ def _models(origin: Origin) -> list[str]:
 
 
 def _is_of(origin: Origin, target: Target) -> bool:
-    """Whether the target's model minted it under another host's name for it: ``deepseek/deepseek-v4-pro``."""
+    """True if the target's model minted it under another host's name for it: ``deepseek/deepseek-v4-pro``."""
     return _bare(target.model) in map(_bare, _models(origin))
 
 

@@ -118,7 +118,7 @@ class Policy:
         return any(lookup(self._params, path) is not None for path in switch.unless)
 
     def wants(self, switch: Switch) -> bool:
-        """Whether ``switch`` goes along as the settings are, and the request does not exclude it."""
+        """True if ``switch`` goes along as the settings are, and the request does not exclude it."""
         return (self.asks or not switch.asked) and not self.excludes(switch)
 
     def conflicts(self, place: ResponseContext) -> bool:
@@ -280,7 +280,7 @@ def binds(rule: Rule, settings: Settings) -> bool:
 
 
 def appends(inputs: Inputs) -> bool:
-    """Whether system messages stay where they came: asked for, of use, and nothing that the endpoint refuses."""
+    """True if system messages stay where they came: asked for, of use, and nothing that the endpoint refuses."""
     rule = inputs.target.rule
     return inputs.settings.system_changes == "append" and rule.prefix_bound and rule.system == "late"
 

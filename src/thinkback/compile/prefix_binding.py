@@ -45,7 +45,7 @@ class Member(NamedTuple):
     follows: bool
 
     def fits(self, before: Chain) -> bool:
-        """Whether it is valid with ``before`` sent before it."""
+        """True if it is valid with ``before`` sent before it."""
         if before.length == 0:
             return True
         if self.behind is None:
@@ -54,7 +54,7 @@ class Member(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How the chain of a request stands: what went, whether a response was left out since, and whether all fits."""
+    """The state of a request's chain: what went, whether a response was left out since, and whether all fits."""
 
     sent: Chain = Chain()
     broken: bool = False
@@ -93,7 +93,7 @@ def left_out(members: Sequence[Member], *, ends_broken: bool = False) -> dict[st
 
 
 def _place_before(member: Member, before: Sequence[Member]) -> int:
-    """Where in ``before`` the member stands that went right before ``member`` when it was made; -1: nowhere."""
+    """Locate in ``before`` the member that went right before ``member`` when it was made; -1: nowhere."""
     if member.behind is None:
         return len(before) - 1 if member.follows else -1
     places = (at for at in reversed(range(len(before))) if before[at].digest == member.behind.last)

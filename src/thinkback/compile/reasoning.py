@@ -9,7 +9,7 @@ from thinkback.errors import SettingError
 from thinkback.model.blocks import Block, ThinkingBlock
 
 Policy: TypeAlias = Literal["all", "allButLast", "none"]
-"""What is stripped."""
+"""The reasoning that is stripped."""
 
 
 def extract_thinking_blocks(blocks: Sequence[Block]) -> list[ThinkingBlock]:

@@ -75,7 +75,7 @@ def _described(part: Media | Unknown) -> str:
 
 
 def takes_custom(endpoint: Endpoint, writer: Writer) -> bool:
-    """Whether ``endpoint`` has tools that take any text."""
+    """True if ``endpoint`` has tools that take any text."""
     return writer.custom_tools == "all" or (writer.custom_tools == "some" and endpoint.custom_tools)
 
 

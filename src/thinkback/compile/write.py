@@ -445,7 +445,7 @@ class Loop:
         return self._unfit.get(unit.hash, "")
 
     def _chain(self, unit: ResponseUnit, link: Link) -> None:
-        """What a response means for the chain of bound reasoning."""
+        """Advance the chain of bound reasoning by a response."""
         progress, minted = self.cursor.chain, unit.minted
         if link == "broken":
             self.cursor.chain = progress.leave_out()

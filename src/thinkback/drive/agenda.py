@@ -110,7 +110,7 @@ class Agenda:
 
     @property
     def stops(self) -> bool:
-        """Whether no more of the response is to be read."""
+        """True if no more of the response is to be read."""
         return self._turn.stops
 
     def first(self) -> events.Command | None:

@@ -213,7 +213,7 @@ def by_content(history: History, program: str) -> History:
 
 
 def _content_id(drafts: Sequence[Draft]) -> Iterator[str]:
-    """What tells an entry apart that has no id: of a response its first block, as more of them may follow."""
+    """Identify an entry that has no id: a response by its first block, as more of them may follow."""
     for draft in [each for each in drafts if each.index == 0] or drafts:
         id = next((each.value for each in getattr(draft.value, "carriers", ()) if each.kind == "item_id"), "")
         yield draft.kind

@@ -20,7 +20,7 @@ WRAPPERS = (
 )
 """What a user message begins with, and where that ends, that is not the words of a person."""
 _TAG = re.compile(r"<([a-z]+(?:_[a-z]+)+)>")
-"""How other programs open such a block (``<current_datetime>``): no element of HTML has a name with ``_``."""
+"""The opening of such a block by other programs (``<current_datetime>``): no element of HTML has a name with ``_``."""
 _PERSON = frozenset({"user_input", "user_message", "user_prompt", "user_query", "user_request"})
 """Blocks that have the words of a person inside."""
 DIRECTORIES = (

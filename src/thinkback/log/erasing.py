@@ -152,7 +152,7 @@ def late(
 
 
 def _covers(order: Order, entry: AppendRequest) -> bool:
-    """Whether the session of a step is one that an order is of."""
+    """True if the session of a step is one that an order is of."""
     if entry.session in order.within or not (order.program or order.project):
         return True
     said = ((order.program, entry.about.program), (order.project, entry.about.project))

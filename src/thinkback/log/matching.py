@@ -50,7 +50,7 @@ BY_CALLS = "with the same ids of calls"
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """How one of ``fitting`` responses with an equal visible history was chosen; ``by`` are words for people."""
+    """The choice of one of ``fitting`` responses with an equal visible history; ``by`` are words for people."""
 
     by: str
     fitting: int

@@ -452,7 +452,7 @@ class Store(Protocol):
         ...
 
     def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
-        """What a list shows of each session, or of those of these ids, by its id."""
+        """Summarise each session, or those of these ids, by its id."""
         ...
 
     def describe(self, session: str, about: About) -> None:
@@ -468,7 +468,7 @@ class Store(Protocol):
         ...
 
     def count_sessions(self) -> int:
-        """How many sessions there are."""
+        """Count the sessions."""
         ...
 
     def owned_sessions(self, program: str, project: str, *, is_own: bool = False) -> list[str]:

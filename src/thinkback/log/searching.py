@@ -229,7 +229,7 @@ def is_hopeless(query: Query, wanted: Phrases) -> bool:
 
 
 def fits(entry: IndexEntry, query: Query) -> bool:
-    """Whether ``entry`` is what ``query`` describes, its text, session and page aside."""
+    """True if ``entry`` is what ``query`` describes, its text, session and page aside."""
     return (
         (not query.kinds or entry.kind in query.kinds)
         and (not query.model or query.model in entry.models)

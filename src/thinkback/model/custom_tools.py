@@ -77,7 +77,7 @@ def read_custom(tool: Any, dialect: str) -> Tool | None:
 
 
 def is_custom(call: ToolCall) -> bool:
-    """Whether a tool that takes any text was called."""
+    """True if a tool that takes any text was called."""
     return call.source_field == CUSTOM_CALL
 
 

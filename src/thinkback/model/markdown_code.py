@@ -67,22 +67,22 @@ class MarkdownCode:
         self._quotes = 0
 
     def inside(self) -> bool:
-        """Whether what follows the noted text is code."""
+        """True if what follows the noted text is code."""
         self._look()
         return self.inside_block() or bool(self._span)
 
     def inside_block(self) -> bool:
-        """Whether it is so whatever becomes of a span: in a fence, or indented."""
+        """True if it is so whatever becomes of a span: in a fence, or indented."""
         self._look()
         return bool(self._fence or self._opens or self._indented)
 
     def inside_span(self) -> bool:
-        """Whether it is in a span, as far as is known."""
+        """True if it is in a span, as far as is known."""
         self._look()
         return bool(self._span)
 
     def place(self) -> Place:
-        """Where on its line the noted text ends."""
+        """The place on its line where the noted text ends."""
         self._look()
         line = self._line
         if not line or line.isspace():

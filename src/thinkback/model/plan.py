@@ -69,7 +69,7 @@ class Writer(Protocol):
     """Whether the first message must be the user's: in any case, where the first answer called tools, or not."""
 
     custom_tools: Literal["all", "some", "none"]
-    """Which hosts of the dialect have tools that take any text: of some their data says so."""
+    """The hosts of the dialect that have tools that take any text: of some their data says so."""
 
     def message(self, role: Literal["system", "user"], message: Message) -> bytes:
         """A system or user message. Raises ``UnsupportedContent`` for media that the dialect has no place for."""

@@ -148,9 +148,9 @@ _EXACT = _Delimiters(str, re.NOFLAG)
 
 Kind: TypeAlias = Literal["text", "open", "reasoning", "inner", "close", "lone_close"]
 Where: TypeAlias = Literal["start", "lines", "anywhere", "off"]
-"""Where a tag counts: where reasoning may begin, also at the start of a line, in all of an answer, or nowhere."""
+"""The places where a tag counts: where reasoning may begin, also at line starts, in all of an answer, or nowhere."""
 Edition: TypeAlias = Literal[1, 2, 3]
-"""Which rules tags are read by; 3 are those of today."""
+"""The version of the rules that tags are read by; 3 are those of today."""
 # What an opening tag stands right behind where a model begins to think again within a line.
 _WORD_ENDS = frozenset(".!?…。！？,;，；)]}>\"'”’»`*_")  # noqa: RUF001
 
@@ -257,7 +257,7 @@ class TagSplitter:
         return text
 
     def end_thought(self) -> list[TagSegment]:
-        """What is held back behind a closing tag, as something else comes next, and no further part of the thought."""
+        """Release what is held back behind a closing tag: something else comes next, no further part of the thought."""
         pieces: list[TagSegment] = []
         self._end_gap(pieces)
         return pieces
@@ -401,7 +401,7 @@ class TagSplitter:
         return False
 
     def _opens(self) -> bool:
-        """Whether an opening tag behind text of the answer begins a thought."""
+        """True if an opening tag behind text of the answer begins a thought."""
         code = self._code
         if code.inside():
             return False
@@ -422,7 +422,7 @@ class TagSplitter:
             self._literal[closing] = self._literal.get(closing, 0) + 1
 
     def _closes(self, tag: str) -> bool:
-        """Whether a closing tag ends a thought whose opening tag did not come."""
+        """True if a closing tag ends a thought whose opening tag did not come."""
         code = self._code
         if code.inside_block():
             return False

@@ -239,7 +239,7 @@ class Exchange:
 
     @property
     def _reattach(self) -> str:
-        """How much of the reasoning of earlier answers is known and goes along; empty where nothing of it does."""
+        """The share of earlier answers whose reasoning is known and goes along; empty where none does."""
         resumed = self._resumed
         return self._dropped.amend(resumed.reattach) if resumed is not None and not self._received.as_written else ""
 

@@ -50,7 +50,7 @@ class Dropped(NamedTuple):
     why: tuple[str, ...]
 
     def amend(self, reattach: str) -> str:
-        """What a header says of ``Answers``, with this."""
+        """The text of a header for ``Answers``, with this."""
         if not self.why:
             return reattach
         word, _, counts = reattach.partition("; ")
@@ -61,7 +61,7 @@ class Dropped(NamedTuple):
 
 NONE_DROPPED = Dropped(0, ())
 DROPPED = "; why="
-"""What stands in a header where reasoning of a known answer was dropped."""
+"""The word in a header where reasoning of a known answer was dropped."""
 _WHY = {
     "changed": "changed since",
     "bound": "made behind another beginning",

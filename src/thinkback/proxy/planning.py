@@ -139,7 +139,7 @@ class Bound(NamedTuple):
 
 
 def bound_reasoning(view: View, resumed: Resumed, route: Route, settings: Settings) -> Bound:
-    """How much reasoning that is bound to its prefix a request to ``route`` would carry; none where it is refused."""
+    """Count the reasoning bound to its prefix that a request to ``route`` would carry; none where it is refused."""
     there = {commit.response for commit in resumed.history.commits if commit.kind == "reasoning"}
     try:
         chain = planned(view, resumed, route, settings).plan.request.chain

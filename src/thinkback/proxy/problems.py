@@ -128,7 +128,7 @@ def _refuses_key(error: ProviderError) -> bool:
 
 
 def public_reason(reason: str) -> str:
-    """What clients may read of a reason: a status, none of a provider's words, and no address."""
+    """Reduce a reason to what clients may read: a status, none of a provider's words, and no address."""
     found = _STATUS.match(reason)
     if found is None:
         return "no response"

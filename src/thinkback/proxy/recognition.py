@@ -221,7 +221,7 @@ _Lines = dict[tuple[str, str], list[Commit]]
 
 
 def _found_on_one_line(request: Request, scope: bytes) -> Lookups[tuple[Recognised, _Lines]]:
-    """What the request echoes of one conversation, and what the log has up to each response found by itself."""
+    """The part of one conversation that a request echoes, and the log up to each response found by itself."""
     seen = yield from _found_in(request, scope)
     lines = yield from _lines(seen.restored)
     behind = yield from _behind_known(seen, request.said, lines, scope)

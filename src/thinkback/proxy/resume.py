@@ -105,7 +105,7 @@ def on_another(view: View, resumed: Resumed, other: Seen, step: str) -> Lookups[
 
 
 def _line(view: View, known: Request, found: KnownConversation, begun: Beginning, step: Step) -> Line:
-    """Where it is recorded: behind its base, else as ``begun``. Its history takes up what the client brings."""
+    """Place the record behind its base, else as ``begun``; its history takes up what the client brings."""
     client, base = view.received.client, found.base
     at, commits = _brought(found, known, step, withholds=client.withholds)
     # where it was seen there is no branch any more

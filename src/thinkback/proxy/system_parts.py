@@ -66,14 +66,14 @@ _ROUGHLY = frozenset({"system", "user"})
 
 
 def _are_there(then: Sequence[tuple[str, object]], now: Sequence[tuple[str, object]]) -> bool:
-    """Whether the history reads as the client has it, as it mostly does; what the user said tells the places."""
+    """True if the history reads as the client has it, as it mostly does; what the user said tells the places."""
     return [kind for kind, _ in then] == [kind for kind, _ in now] and all(
         kind != "system" or reads_the_same(value, other) for (kind, value), (_, other) in zip(then, now, strict=True)
     )
 
 
 def reads_the_same(one: object, other: object) -> bool:
-    """Whether two system messages say the same, whatever cache marks are on them."""
+    """True if two system messages say the same, whatever cache marks are on them."""
     if not (isinstance(one, Message) and isinstance(other, Message)):
         return False
     return one.text.strip() == other.text.strip()
@@ -128,7 +128,7 @@ def _begins(order: Sequence[Commit], place: int) -> list[int]:
 
 
 def _readings(commit: Commit, curation: Curation) -> Iterator[Message]:
-    """How a system message reads, and how it read before."""
+    """A system message as it reads, and as it read before."""
     for each in (commit, *curation.edits.get(commit.hash, ())):
         value = surviving(each.value)
         if isinstance(value, Message):
@@ -136,7 +136,7 @@ def _readings(commit: Commit, curation: Curation) -> Iterator[Message]:
 
 
 def _rewritten(part: _Part, value: Message) -> Iterator[Draft]:
-    """What makes a part of the history read ``value``."""
+    """The edit that makes a part of the history read ``value``."""
     if not reads_the_same(part.value, value):
         yield Draft("system", msgspec.structs.replace(value, before=part.value.before), edit=part.commit.hash)
     if part.is_gone:

@@ -29,7 +29,7 @@ _NAMED = re.compile(r'^(id|like|endpoint) = "([^"\n]*)"$', re.MULTILINE)
 
 
 class Limit(NamedTuple):
-    """How many tokens a request may have, since when that is known, and from where."""
+    """The tokens that a request may have, since when that is known, and from where."""
 
     tokens: int
     since: str

@@ -111,7 +111,7 @@ def list_sessions(rows: Rows, most: int | None) -> list[SessionInfo]:
 
 
 def count_sessions(rows: Rows) -> int:
-    """How many sessions a list has."""
+    """Count the sessions of a list."""
     return rows.count_sessions() - (rows.key(ERASED_MEMORY) is not None)
 
 

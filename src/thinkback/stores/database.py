@@ -159,7 +159,7 @@ class Rows(Protocol):
         """
 
     def count_sessions(self) -> int:
-        """How many sessions there are."""
+        """Count the sessions."""
 
     def has_id(self, id: str) -> bool:
         """Whether a session has that id, one that was deleted too."""

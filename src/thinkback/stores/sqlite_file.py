@@ -309,7 +309,7 @@ class LogFile:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file stands at ``path``, if one does."""
+    """Identify the file at ``path``, if there is one."""
     try:
         found = os.stat(path)
     except OSError:

@@ -672,7 +672,7 @@ class SqliteDatabase:
             return work(SqliteRows(db), *args, **kwargs)
 
     def peek(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """What ``work`` returns, which makes one query."""
+        """Run ``work``, which makes one query, and return its result."""
         with self.file.read(is_one_query=True) as db:
             return work(SqliteRows(db), *args, **kwargs)
 

@@ -69,7 +69,7 @@ class LogStore:
         return self.database.read(branches.list_sessions, most)
 
     def count_sessions(self) -> int:
-        """How many sessions there are."""
+        """Count the sessions."""
         return self.database.peek(branches.count_sessions)
 
     def owned_sessions(self, program: str, project: str, *, is_own: bool = False) -> list[str]:
@@ -77,7 +77,7 @@ class LogStore:
         return self.database.read(branches.owned_sessions, program, project, is_own)
 
     def summaries(self, ids: Collection[str] | None = None) -> dict[str, Summary]:
-        """What a list shows of each session, or of those of these ids, by its id."""
+        """Summarise each session, or those of these ids, by its id."""
         found, uncounted = self.database.read(summaries.summaries, ids)
         if uncounted and self.database.is_writable():
             # So that it is read once. Whoever holds the log now, or must not write to it, finds it as it is.

@@ -53,7 +53,7 @@ def titles(rows: Rows, of: Key) -> frozenset[str]:
 
 
 def has_claims(rows: Rows, of: Key) -> bool:
-    """Whether a provider reported a number that cannot be a count."""
+    """True if a provider reported a number that cannot be a count."""
     values = (left_of(commit.value) for stored in rows.tallied(of) for commit in from_rows(stored, 0))
     return any(isinstance(value, Usage) and value.invalid for value in values)
 

@@ -74,7 +74,7 @@ class CustomCalls:
         return shown
 
     def _decide(self, index: int) -> list[Delta]:
-        """What waited of a call whose name is whole."""
+        """Take what waited of a call whose name is whole."""
         waiting = self._waiting.pop(index)
         name = "".join(delta.name for delta in waiting)
         if name not in self._names:

@@ -60,7 +60,7 @@ class Exchange:
         return [] if self.stops else self._before_reasoning(self._reader, self._reader.feed(data))
 
     def _before_reasoning(self, reader: ResponseReader, deltas: list[Delta]) -> list[Delta]:
-        """What may be shown of ``deltas``; with reasoning the response is over, and the rest of it is not read."""
+        """Filter ``deltas`` to what may be shown; with reasoning the response is over, and the rest is not read."""
         at = next((at for at, delta in enumerate(deltas) if isinstance(delta, ReasoningDelta | Reclassified)), -1)
         while (block := reader.block(self._begun)) is not None and not self.stops:
             self._begun += 1

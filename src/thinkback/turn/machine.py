@@ -149,7 +149,7 @@ class Turn:
 
     @property
     def stops(self) -> bool:
-        """Whether the rest of the response that comes is not wanted."""
+        """True if the rest of the response that comes is not wanted."""
         return self._sent.stops
 
     def _on_awaited(self, event: Head | Bytes | Closed | NetError | Fired) -> list[Command]:

@@ -67,7 +67,7 @@ class PermissionRequest(msgspec.Struct, frozen=True):
 
 
 class PermissionAnswer(msgspec.Struct, frozen=True):
-    """What the person says. ``always`` is for such calls of this session from now on; ``note`` is told to the model.
+    """A person's answer. ``always`` is for such calls of this session from now on; ``note`` is told to the model.
 
     ``goes_on``, with a no: the turn does not end; the model gets the note as the call's result and answers it.
     """

@@ -21,12 +21,12 @@ def is_retryable(status: int) -> bool:
 
 
 def refuses_key(status: int, message: str) -> bool:
-    """Whether a provider does not take the credentials that it was shown; some say so with 400."""
+    """True if a provider does not take the credentials that it was shown; some say so with 400."""
     return status in OF_CREDENTIALS or (status == 400 and says_key_refused(message))
 
 
 def says_key_refused(message: str) -> bool:
-    """Whether the words of an error are about the key that was shown, whatever its status."""
+    """True if the words of an error are about the key that was shown, whatever its status."""
     return _KEY_REFUSED.search(message) is not None
 
 

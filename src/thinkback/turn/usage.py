@@ -72,7 +72,7 @@ def summed(uses: Iterable[TokenUse]) -> TokenUse | None:
 
 
 def _is_hidden(blocks: Sequence[Block]) -> bool:
-    """Whether less reasoning may have arrived than there was: a summary, or text beside an opaque value."""
+    """True if less reasoning may have arrived than there was: a summary, or text beside an opaque value."""
     thoughts = (block for block in blocks if isinstance(block, ThinkingBlock) and is_shown(block))
     return any(block.kind != "raw" or not block.thought or carriers_of(block) for block in thoughts)
 

@@ -77,7 +77,7 @@ class Opened(NamedTuple):
     words: Sequence[str]
 
     def holds(self, commit: Commit) -> bool:
-        """Whether that is ``commit``."""
+        """True if that is ``commit``."""
         return self.hash != "" and commit.hash.startswith(self.hash)
 
 

@@ -346,7 +346,7 @@ def _total(sums: Iterable[Sums]) -> Sums:
 
 
 class _Asking(NamedTuple):
-    """What was asked for a response: the turn it is in, the effort, and the model."""
+    """The request for a response: the turn it is in, the effort, and the model."""
 
     prompt: str
     effort: str

@@ -109,7 +109,7 @@ class Lines:
                     self.opened = fuller
 
     def _is_free(self, name: str) -> bool:
-        """Whether an import may change a branch: one that imports make, with no turn under way."""
+        """True if an import may change a branch: one that imports make, with no turn under way."""
         return name not in self._leased and _IMPORTED_NAME.fullmatch(name) is not None
 
     def _container(self, name: str) -> str:
@@ -191,7 +191,7 @@ class Lines:
 
 
 def _common(one: Sequence[Commit], other: Sequence[Commit]) -> int:
-    """How many commits two lines begin with together, up to the beginning of a response in which they part."""
+    """Count the commits that two lines begin with together, up to the response in which they part."""
     low, high = 0, min(len(one), len(other))
     while low < high:  # a hash covers all before it
         middle = (low + high + 1) // 2

@@ -268,7 +268,7 @@ class Histories:
 
 
 def _is_spoken(history: History) -> bool:
-    """Whether anybody says anything in it: a file that was read as another program's has the frame alone."""
+    """True if anybody says anything in it: a file that was read as another program's has the frame alone."""
     return any(_says(draft.value) for entry in history.entries for draft in entry.drafts)
 
 

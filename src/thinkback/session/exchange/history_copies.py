@@ -67,7 +67,7 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 def is_named(line: Iterable[Commit]) -> bool:
-    """Whether its messages say which entries of the source they are; those that an earlier version stored do not."""
+    """True if its messages say which entries of the source they are; those that an earlier version stored do not."""
     return all(source_of(commit.value) for commit in line if commit.kind in ("user", "compaction"))
 
 
@@ -115,7 +115,7 @@ def _content(commit: Commit) -> str:
 
 
 def _marks(group: Sequence[Commit], time: str) -> Iterator[Anchor]:
-    """What tells a response apart without an id of its source: its provider's id, its calls, words and thoughts."""
+    """Identify a response without an id of its source: by its provider's id, calls, words and thoughts."""
     if all(_is_bare(commit.value) for commit in group if commit.kind not in ("response", "provider_usage")):
         yield ("empty", time)
     for commit in group:
@@ -176,12 +176,12 @@ def join(here: Sequence[Unit], there: Sequence[Unit]) -> Joined | None:
 
 
 def _is_note(unit: Unit) -> bool:
-    """Whether it is what somebody noted here of a commit: a pin, a tag, words."""
+    """True if it is what somebody noted here of a commit: a pin, a tag, words."""
     return isinstance(unit.commits[0].value, Annotation)
 
 
 class _Places:
-    """Where the units of a line stand, by what they are known."""
+    """The positions of a line's units, by what they are known."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self.units = units
@@ -191,14 +191,14 @@ class _Places:
                 self._places[anchor].append(at)
 
     def distance(self, unit: Unit, start: int) -> int | None:
-        """How far behind ``start`` the next form of a unit stands; ``None`` for nowhere."""
+        """Measure how far behind ``start`` the next form of a unit stands; ``None`` for nowhere."""
         found = (self._places[anchor] for anchor in unit.anchors if anchor in self._places)
         nexts = [places[at] for places in found if (at := bisect_left(places, start)) < len(places)]
         return min(nexts) - start if nexts else None
 
 
 def _side(left: _Places, right: _Places, at: int, to: int) -> Literal["both", "here", "there", ""]:
-    """Which line has the next unit; of two that both stand elsewhere too, the one that is the farther from there."""
+    """Choose the line of the next unit; of two that both stand elsewhere too, the farther from there."""
     if at == len(left.units):
         return "there"
     if to == len(right.units):
@@ -214,7 +214,7 @@ def _side(left: _Places, right: _Places, at: int, to: int) -> Literal["both", "h
 
 
 def contains(more: Unit, less: Unit) -> bool:
-    """Whether a unit says all that another form says; where some of it was erased, opaque values count no more."""
+    """True if a unit says all that another form says; where some of it was erased, opaque values count no more."""
     is_torn = any(isinstance(commit.value, Erased) for commit in more.commits)
     rest = iter(more.commits)
     for other in less.commits:
@@ -228,7 +228,7 @@ def contains(more: Unit, less: Unit) -> bool:
 
 
 def _is_bare(value: Payload) -> bool:
-    """Whether it says nothing: an end of a turn, a block that was emptied."""
+    """True if it says nothing: an end of a turn, a block that was emptied."""
     match value:
         case TurnEnded():
             return True
@@ -239,12 +239,12 @@ def _is_bare(value: Payload) -> bool:
 
 
 def _holds(more: Commit, less: Commit, said: Payload) -> bool:
-    """Whether a commit says what is ``said`` in another one."""
+    """True if a commit says what is ``said`` in another one."""
     return more.kind == less.kind and (more.digest == less.digest or _says(surviving(more.value), said))
 
 
 def _says(more: Payload, less: Payload) -> bool:
-    """Whether ``more`` says what ``less`` says; empty texts and missing opaque values say nothing."""
+    """True if ``more`` says what ``less`` says; empty texts and missing opaque values say nothing."""
     match more, less:
         case ThinkingBlock(), ThinkingBlock():
             return less.thought in ("", more.thought) and _opaque(less) <= _opaque(more)
@@ -285,7 +285,7 @@ def _opaque(block: Text | ThinkingBlock) -> set[Carrier]:
 
 
 def may_move(here: Sequence[Unit], joined: Joined) -> bool:
-    """Whether what the join moves of the first line is the source's alone: nothing that somebody went on with here."""
+    """True if what the join moves of the first line is the source's alone: nothing that somebody went on with here."""
     moving = here[joined.settled :]
     if any(commit.kind in _ONES_OWN or commit.edit for unit in moving for commit in unit.commits):
         return False
@@ -344,7 +344,7 @@ def _counterparts(given: Unit, taken: Unit) -> Iterator[tuple[str, str]]:
 
 
 def beginning(here: Sequence[Unit], there: Sequence[Unit]) -> int:
-    """How many units at their beginning the first line has as the second says them, or fuller."""
+    """Count the units at the beginning that the first line has as the second says them, or fuller."""
     at = 0
     for one, other in zip(here, there, strict=False):
         if one.anchors.isdisjoint(other.anchors) or not contains(one, other):

@@ -28,7 +28,7 @@ MAX_LINE = 64 * 1024 * 1024
 MAX_MEMBER = 4 * 1024 * 1024 * 1024
 """Bytes of a file in an archive that are read."""
 MAX_RATIO = 100
-"""How many times its packed size a compressed file may have, where it is larger than ``ANY_RATIO``."""
+"""The most times its packed size that a compressed file may have, where it is larger than ``ANY_RATIO``."""
 ANY_RATIO = 64 * 1024 * 1024
 _HEAD = 256 * 1024
 _PIECE = 1024 * 1024

@@ -27,7 +27,7 @@ class RetentionProgress(msgspec.Struct, frozen=True):
 
 
 class ClockDoubt:
-    """Whether the time of the wall can be believed: a retention that runs by a wrong one erases everything.
+    """True if the time of the wall can be believed: a retention that runs by a wrong one erases everything.
 
     A day at most may have gone by since the last time. A time that is further off, or earlier, is believed once it went
     on for a day like the clock that only grows (``steady``, microseconds).
@@ -37,7 +37,7 @@ class ClockDoubt:
         self._since: tuple[int, int] | None = None
 
     def believes(self, now: int, steady: int, last: int) -> bool:
-        """Whether ``now`` can be the time, where ``last`` was it before."""
+        """True if ``now`` can be the time, where ``last`` was it before."""
         if last - HOUR <= now <= last + DAY:
             self._since = None
             return True

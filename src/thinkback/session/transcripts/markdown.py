@@ -14,7 +14,7 @@ _TICKS = re.compile("`+")
 
 
 def opening(info: SessionInfo, branch: str, left_out: str = "") -> Iterator[str]:
-    """What opens a session; ``left_out`` says which of it is not in the file."""
+    """The heading of a session; ``left_out`` says which of it is not in the file."""
     yield f"# {_inline(info.name)}\n\nSession `{info.id}`, branch `{branch}`.\n"
     if left_out:
         yield f"\n*{_inline(left_out)}*\n"

@@ -29,7 +29,7 @@ def ends(title: str) -> tuple[str, str]:
 
 
 def opening(info: SessionInfo, branch: str, left_out: str = "") -> Iterator[str]:
-    """What opens a session; ``left_out`` says which of it is not in the file."""
+    """The heading of a session; ``left_out`` says which of it is not in the file."""
     yield f"<header><h1>{_text(info.name)}</h1>"
     yield f"<p>Session <code>{_text(info.id)}</code>, branch <code>{_text(branch)}</code></p>"
     yield f"<p>{_text(left_out)}</p></header>\n" if left_out else "</header>\n"

@@ -311,7 +311,7 @@ class Erasures:
         self._tables.write((_PUT, (tenant, _RETAINED, _RETAINED, progress, _FOR_GOOD)))
 
     def retention(self, tenant: str) -> bytes | None:
-        """How far the retention of a tenant's log is; ``None`` where it never ran."""
+        """The progress of the retention of a tenant's log; ``None`` where it never ran."""
         rows = self._tables.read(_ORDERS, tenant, _RETAINED, 0)
         return rows[0][0] if rows else None
 

@@ -40,7 +40,7 @@ class Log:
         return self.pool.run(lambda db: self._attempt(db, SNAPSHOT, lambda rows: work(rows, *args, **kwargs)))
 
     def peek(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """What ``work`` returns, which makes one query."""
+        """Run ``work``, which makes one query, and return its result."""
         return self.run(work, *args, **kwargs)
 
     def write(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:

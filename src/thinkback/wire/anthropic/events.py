@@ -100,7 +100,7 @@ def read_usage(raw: Mapping[str, Any]) -> Usage | None:
 
 
 def _last_input(iterations: object) -> int | None:
-    """What the last call of the model itself was given; others are those of tools that the provider ran."""
+    """The input of the model's own last call; others are those of tools that the provider ran."""
     calls = iterations if isinstance(iterations, list) else []
     own = [each for each in calls if isinstance(each, Mapping) and each.get("type", "message") == "message"]
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

@@ -52,7 +52,7 @@ class _Known(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """What a request of ``key`` will probably use of its budget."""
+    """Estimate what a request of ``key`` will use of its budget."""
 
     key: str
     tokens: int
@@ -60,7 +60,7 @@ class Reservation(NamedTuple):
 
 
 class _Usual:
-    """What the requests of a key use: means over the last ones, and what those that run have reserved."""
+    """The use of a key's requests: means over the last ones, and what those that run have reserved."""
 
     def __init__(self) -> None:
         self.output = self.reasoning = float(FIRST_OUTPUT)
@@ -119,7 +119,7 @@ class Spending:
         _compare(budget, self._used(grant, known.uses), self._now())
 
     def _used(self, grant: Grant, uses: Mapping[str, Use]) -> Use:
-        """What ``grant`` used in the period of its budget: as the database has it, and as it is not stored yet."""
+        """Sum the use of ``grant`` in the period of its budget, stored or not yet."""
         period = period_of(grant.budget, self._now())
         used = uses.get(period, Use())
         for unsaved in (self._waiting, self._leaving):

@@ -64,7 +64,7 @@ def keys_group() -> None:
 
 
 def terms_options(command: Command) -> Command:
-    """What the holder of a key may do."""
+    """The rights of a key's holder."""
     for option in (
         click.option(
             "--model",

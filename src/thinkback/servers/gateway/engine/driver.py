@@ -398,7 +398,7 @@ class _Driver:
 
 
 def _looked_up(engine: Engine, tenant: str, question: InLog) -> tuple[Any, int | None]:
-    """What the log of ``tenant`` answers, and with what is looked up first its epoch; on a thread for the store."""
+    """Look up in the log of ``tenant``, the first time with its epoch; on a thread for the store."""
     if isinstance(question, OpenKept):
         return engine.withheld.open(tenant, question.scope, question.responses), None
     if isinstance(question, FindErased):

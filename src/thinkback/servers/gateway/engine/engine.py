@@ -92,7 +92,7 @@ class Engine:
         self._note_upstreams(config)
 
     def note_attempt(self, route: Route, outcome: str) -> None:
-        """What became of a request to ``route``: a status, or in a word why there is none."""
+        """Note the outcome of a request to ``route``: a status, or in a word why there is none."""
         self.metrics.count(ATTEMPTS, {"upstream": route.upstream, "outcome": outcome})
         if not route.payer and outcome.isdecimal():
             self.router.note_answer(route.upstream, int(outcome))

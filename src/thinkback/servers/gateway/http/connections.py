@@ -109,7 +109,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_new(self) -> bool:
-        """Whether no request came on it so far."""
+        """True if no request came on it so far."""
         cycle: object = self.cycle
         return cycle is None
 

@@ -77,18 +77,18 @@ class Disks:
 
     @property
     def full(self) -> dict[str, str]:
-        """What is wrong, by what the disk holds."""
+        """The faults, by what the disk holds."""
         wrong = {
             name: f"{self.free[name] // _MB} MB are free" for name, room in self._room.items() if room < self._least
         }
         return {**dict.fromkeys(sorted(self._failed), "it cannot be written to"), **wrong}
 
     def is_full(self, name: str) -> bool:
-        """Whether the disk of ``name`` counts as full."""
+        """True if the disk of ``name`` counts as full."""
         return name in self.full
 
     def takes_steps(self, *, server_rests: bool) -> bool:
-        """Whether a step could be stored now: in the store, or while that is away or full in the spool."""
+        """True if a step could be stored now: in the store, or while that is away or full in the spool."""
         full = self.full
         store = "store" not in full and ("store" in self._places or not server_rests)
         return store or ("spool" in self._places and "spool" not in full)
@@ -118,7 +118,7 @@ class Disks:
 
 
 def _is_of_a_disk(error: StoreError) -> bool:
-    """Whether an error is about a disk, and not about the step, which may be one client's."""
+    """True if an error is about a disk, and not about the step, which may be one client's."""
     cause = error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _ERRORS

@@ -72,7 +72,7 @@ class Bridge(logging.Handler):
 
 
 def place_of(error: BaseException) -> str:
-    """Where an error was raised: file and line, without a word of what it says."""
+    """Locate the line that raised an error: file and line, without a word of what it says."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next

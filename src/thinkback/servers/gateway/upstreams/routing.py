@@ -177,7 +177,7 @@ class Router:
         return {name: f"refused the gateway's key ({status})" for name, (status, _) in self._key_refused.items()}
 
     def _rests_for_key(self, route: Route) -> bool:
-        """Whether the key of ``route`` was refused a moment ago, so that others come first."""
+        """True if the key of ``route`` was refused a moment ago, so that others come first."""
         _, until = self._key_refused.get(route.upstream, (0, 0.0))
         return not route.payer and self._clock() < until
 
@@ -475,7 +475,7 @@ def _unknown(asked: str) -> NotFoundError:
 
 
 def _with_phrase(reason: str) -> str:
-    """What clients may read of a ``reason``, with the usual words of its status."""
+    """Reduce a ``reason`` to what clients may read, with the usual words of its status."""
     said = public_reason(reason)
     try:
         return f"{said}, {HTTPStatus(int(said.removeprefix('status '))).phrase}"
