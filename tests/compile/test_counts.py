@@ -206,6 +206,17 @@ def test_an_input_that_cannot_be_is_no_anchor() -> None:
     assert (1040, False) == (build(talk).counts.effective, build(talk).counts.calibrated)
 
 
+def test_a_record_s_estimate_judges_its_report_too() -> None:
+    """An earlier request that was counted right is the anchor then."""
+    to = target()
+    talk = Talk().user("q" * 4000).answer(to, TEXT, usage=Usage(1500, 20)).end().user("n" * 80)
+    size = talk.plan(to).counts.effective
+    talk.answer(to, TEXT, usage=Usage(12, 20)).end().user("n" * 80)
+    assert size + 20 + 20 == talk.plan(to).counts.effective
+    never = Talk().user("q" * 4000).answer(to, TEXT, usage=Usage(12, 20)).end().user("n" * 80)
+    assert not never.plan(to).counts.calibrated
+
+
 @pytest.mark.parametrize("bytes_per_token", [2, 3, 4, 6])
 def test_a_checkpoint_is_worth_what_the_tokens_were(bytes_per_token: int) -> None:
     """Whatever the model's tokens are like: what is left is within a quarter of what the provider would count."""
