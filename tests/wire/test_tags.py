@@ -351,7 +351,7 @@ def test_white_space_behind_a_thought_stands_before_the_call_that_follows(name: 
         {"content": "<think>b</think>"},
     ]
     if name == "ollama":
-        lines: list[dict[str, object]] = [{"model": "m", "message": {"role": "assistant", **delta}} for delta in deltas]
+        lines: list[dict[str, object]] = [{"model": "m", "message": {**delta, "role": "assistant"}} for delta in deltas]
         body = b"".join(
             json.dumps(line).encode() + b"\n" for line in [*lines, {"model": "m", "message": {}, "done": True}]
         )
