@@ -128,6 +128,61 @@ def test_an_answer_that_its_client_left_is_no_missing_one(kept: str) -> None:
     assert ["main"] == [branch.name for branch in before.log.refs.list(session.id)]
 
 
+CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+NOT_SEEN: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+SEEN_CALL: list[dict[str, Any]] = [
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "7"},
+]
+
+
+@pytest.mark.parametrize(
+    ("delta", "kept"),
+    [({}, []), ({}, NOT_SEEN), ({"tool_calls": [{"index": 0, **CALL}]}, SEEN_CALL)],
+    ids=["nothing", "an empty text", "a call"],
+)
+@pytest.mark.parametrize(
+    "earlier", [[], [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]]
+)
+def test_an_answer_that_its_client_left_without_a_word_goes_on(
+    delta: dict[str, Any], kept: list[dict[str, Any]], earlier: list[dict[str, Any]]
+) -> None:
+    """With reasoning alone, or with a whole call, in the first turn too: one session, in which nothing is missing, and
+    nothing that was said goes twice.
+    """
+    asked = [*earlier, {"role": "user", "content": "Why?"}]
+    before = Playbook(question() | {"messages": asked}).asks().routes(route()) >> SSE
+    before.stops_at = b"Hm." if not delta else b"tool_calls"
+    before << Receive >> ANSWER[0]
+    if delta:
+        before << Receive >> chunk(**delta)
+    before << Write >> Interrupt("client_gone")
+    before.keeps(f"request response reasoning {'tool_call ' if delta else ''}turn_ended")
+    plays = []
+    for more in (kept, [{"role": "assistant", "content": "42."}]):
+        asked = [*asked, *more, {"role": "user", "content": f"{len(plays)}?"}]
+        play = Playbook(question() | {"messages": asked}, log=before.log).asks().routes(route()).answers(*ANSWER)
+        plays.append(play.keeps(WHOLE).ends())
+
+    for play in plays:
+        assert "complete" == play.headers["thinkback-reattach"]
+    assert "Hm." == plays[1].sent[0]["messages"][-2]["reasoning_content"]
+    said = [(one["role"], one.get("content")) for one in plays[1].sent[0]["messages"]]
+    assert [(one["role"], one.get("content")) for one in asked] == said
+    assert 1 == len(before.log.list_sessions())
+
+
+def test_a_first_question_that_is_longer_than_a_left_one_is_a_conversation_of_its_own() -> None:
+    """Where its client had an answer to see, or said something else."""
+    before = left(Playbook(question())).keeps(WHOLE)
+    for first in ("Why?", "Who?"):
+        asked = [{"role": "user", "content": text} for text in (first, "And?")]
+        play = Playbook(question() | {"messages": asked}, log=before.log).asks().routes(route()).answers(*ANSWER)
+        play.keeps(WHOLE).ends()
+        assert "complete" != play.headers["thinkback-reattach"]
+    assert 3 == len(before.log.list_sessions())
+
+
 @pytest.mark.parametrize("said", ["It was cold", "It is cold so far and more", ""])
 def test_other_words_than_those_of_a_left_answer_are_the_clients(said: str) -> None:
     """They are an answer of nobody known."""

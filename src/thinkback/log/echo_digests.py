@@ -154,6 +154,12 @@ def visible_text(drafts: Sequence[Draft]) -> str:
     return _unspaced(untagged(said, edition=1))
 
 
+def visible_calls(drafts: Sequence[Draft]) -> list[tuple[str, str]]:
+    """The names and normal arguments of the model's calls in ``drafts``, also of a response that broke off."""
+    calls = (draft.value for draft in drafts if isinstance(draft.value, ToolCall))
+    return [(call.name, _arguments(call.arguments)) for call in calls]
+
+
 def of_call(call: str) -> bytes:
     """The digest by which the response is found that made a call (one of ``EchoedMessage.calls``)."""
     return _digest(_CALL, _utf8(call))

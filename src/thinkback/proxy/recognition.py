@@ -31,6 +31,8 @@ NOTHING = frozenset({"unknown", NOTHING_RECORDED})
 """The reasons for which an answer is missing that say nothing of whether there ever was one."""
 # So many answers behind known ones are looked for, the last ones first.
 _MOST_BEHIND = 2048
+# So many beginnings of what a client said at first are looked up.
+_MOST_SAID = 8
 _EXPIRED = "it is not kept any more"
 _UNSTORED = "it is not stored yet"
 # The id that the gateway gives an item, and how the ids of reasoning begin.
@@ -66,7 +68,8 @@ class KnownConversation(NamedTuple):
     answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
     ``earlier`` is the line that the conversation was on so far, where it goes on from an earlier place or another one.
     ``chosen`` says how it was chosen where the log has several with equal words; ``others`` are those that would do
-    as well, where the request is known as far as its model's last message.
+    as well, where the request is known as far as its model's last message. ``begun`` counts the drafts of the message
+    behind ``through`` that ``history`` has.
     """
 
     base: Seen | None
@@ -78,6 +81,7 @@ class KnownConversation(NamedTuple):
     earlier: Sequence[Commit] = ()
     chosen: str = ""
     others: Sequence[Seen] = ()
+    begun: int = 0
 
 
 def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
@@ -85,6 +89,10 @@ def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     seen, lines = yield from _found_on_one_line(request, scope)
     seen = _on_one_line(seen, request.said, lines)
     seen = yield from _behind_cut(seen, request)
+    begun = 0
+    if seen.base is None and not seen.restored and begins_with_several(request):
+        base, begun = yield from _behind_silence(request, scope)
+        seen = msgspec.structs.replace(seen, base=base)
     history = History()
     if seen.base is not None:
         history = yield ReadHistory(seen.base.session, seen.base.head.hash)
@@ -93,7 +101,7 @@ def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     earlier = lines[last.session, last.head.hash] if last is not None else ()
     others = () if copies or seen.missing else seen.others
     return KnownConversation(
-        seen.base, history, seen.through, copies, seen.missing, seen.through, earlier, _chosen(seen), others
+        seen.base, history, seen.through, copies, seen.missing, seen.through, earlier, _chosen(seen), others, begun
     )
 
 
@@ -341,20 +349,51 @@ def _behind_cut(found: Recognised, request: Request) -> Lookups[Recognised]:
     for at in sorted(found.cuts, reverse=True):
         if at < max(first, found.through):
             break
-        said = echo_digests.visible_text([request.drafts[place] for place in request.said[at].at])
+        drafts = [request.drafts[place] for place in request.said[at].at]
+        said, calls = echo_digests.visible_text(drafts), echo_digests.visible_calls(drafts)
         places = frozenset((seen.session, seen.head.hash) for seen in found.cuts[at])
         lines: _Lines = yield ReadLines(places)
-        texts = [(_text(seen, lines), seen) for seen in found.cuts[at]]
-        begun = [(text, seen) for text, seen in texts if said and text.startswith(said)]
-        for _, seen in sorted(begun, key=lambda each: each[0] != said)[:1]:  # mostly a client keeps all that it got
+        begun = [
+            (text != said, seen)
+            for seen in found.cuts[at]
+            for text, made in [_shown(seen, lines)]
+            if (said or calls) and text.startswith(said) and made[: len(calls)] == calls
+        ]
+        for _, seen in sorted(begun, key=lambda each: each[0])[:1]:  # mostly a client keeps all that it got
             missing = tuple((place, why) for place, why in found.missing if place > at)
             return msgspec.structs.replace(found, base=seen, through=at - 1, restored={}, missing=missing)
     return found
 
 
-def _text(seen: Seen, lines: _Lines) -> str:
+def begins_with_several(request: Request) -> bool:
+    """Whether the client says several things before the first answer that it has: it may have left one."""
+    return bool(request.said) and request.said[0].speaker == "user" and len(request.said[0].at) > 1
+
+
+def _behind_silence(request: Request, scope: bytes) -> Lookups[tuple[Seen | None, int]]:
+    """The first response of a conversation that its client left before it could see anything, and how much the client
+    had said by then.
+    """
+    places = request.said[0].at
+    begun: dict[bytes, int] = {}
+    for count in range(len(places) - 1, max(0, len(places) - 1 - _MOST_SAID), -1):
+        before = echo_digests.echoed_messages([request.drafts[place] for place in places[:count]])
+        begun |= {echo_digests.cut(link): count for link in echo_digests.chain(each.value for each in before)}
+    rows: Sequence[Seen] = yield LookUp(list(begun), scope, CANDIDATES)
+    lines: _Lines = {}
+    if rows:
+        lines = yield ReadLines(frozenset((seen.session, seen.head.hash) for seen in rows))
+    silent = [seen for seen in rows if _shown(seen, lines) == ("", [])]
+    # The longest beginning counts, and of several the newest, which comes first.
+    last = max(silent, key=lambda seen: begun[seen.digest], default=None)
+    return last, begun[last.digest] if last is not None else 0
+
+
+def _shown(seen: Seen, lines: _Lines) -> tuple[str, list[tuple[str, str]]]:
+    """The text and the calls of a response, as far as it came."""
     commits = [each for each in lines[seen.session, seen.head.hash] if each.response == seen.response]
-    return echo_digests.visible_text(echo_digests.drafts_of(commits))
+    drafts = echo_digests.drafts_of(commits)
+    return echo_digests.visible_text(drafts), echo_digests.visible_calls(drafts)
 
 
 def _copies(found: Recognised, lines: _Lines) -> dict[int, list[Draft]]:

@@ -69,7 +69,8 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     """
     client = view.received.client
     echoes = any(message.speaker == "assistant" for message in view.known.said)
-    wants = bool(view.known.previous or echoes or recognition.has_names(view.known.drafts))
+    left = recognition.begins_with_several(view.known)
+    wants = bool(view.known.previous or echoes or left or recognition.has_names(view.known.drafts))
     known, found, degraded = view.known, _unknown(view.known), client.records and rests
     unstored: frozenset[bytes] = frozenset()
     if client.records and wants:
@@ -168,7 +169,7 @@ def _whole(found: KnownConversation, request: Request) -> Request:
 def _brought(found: KnownConversation, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
     """Where the log goes on, and what the client brings behind it. The history that is sent takes up its own."""
     at = found.history.head
-    drafts = added(found.history.commits, known.drafts, known.said, found.through, found.copies)
+    drafts = added(found.history.commits, known.drafts, known.said, found.through, found.copies, found.begun)
     commits = seal(Step(step.id, tuple(drafts), step.time), at)
     found.history.take(commits)
     if withholds:  # the log has another history: without what was said
@@ -212,13 +213,18 @@ def added(
     said: Sequence[EchoedMessage],
     through: int,
     restored: Mapping[int, Sequence[Draft]],
+    begun: int = 0,
 ) -> list[Draft]:
     """What a request adds to ``base``, in order.
 
     ``drafts`` are those of the whole request and ``said`` its messages; ``base`` ends with message ``through`` (-1: it
-    is empty). ``restored`` has the drafts of stored responses for messages behind it.
+    is empty), or with ``begun`` drafts of the message behind it. ``restored`` has the drafts of stored responses for
+    messages behind it.
     """
-    start = said[through].at[-1] + 1 if through >= 0 else _instructions(drafts) if base else 0
+    if begun:
+        start = said[through + 1].at[begun - 1] + 1
+    else:
+        start = said[through].at[-1] + 1 if through >= 0 else _instructions(drafts) if base else 0
     places = {at: number for number, message in enumerate(said) for at in message.at if number > through}
     result: list[Draft] = [*_tools_change(base, drafts)]
     if through >= 0 or start:

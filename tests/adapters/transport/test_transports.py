@@ -386,6 +386,29 @@ def test_a_stream_that_the_program_leaves_is_recorded_as_far_as_it_came(log: Pat
     assert [["request", "response", "reasoning", "turn_ended"]] * 2 == [kinds[-4:] for kinds in recorded(log)]
 
 
+def test_a_stream_that_is_left_before_a_word_or_behind_a_call_goes_on(log: Path) -> None:
+    """The program asks again, with the call that it got or with nothing: nothing is missing, and it is one session."""
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    gives = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "7"},
+    ]
+    calls = streams(ANSWER[0], chunk(tool_calls=[{"index": 0, **call}]), *ANSWER[2:])
+    provider = Provider(*[streams()] * 3, calls, streams())
+    for number, kept in enumerate(([], gives)):
+        body = json.loads(question(f"Why {number}?"))
+        with thinkback.http_client(log, transport=provider) as client:
+            with client.stream("POST", URL, json=body, headers=HEADERS) as response:
+                pieces = response.iter_bytes()
+                for _ in range(number + 1):
+                    next(pieces)
+            for more in (kept, [{"role": "assistant", "content": "42."}]):
+                body["messages"] += [*more, {"role": "user", "content": "And?"}]
+                client.post(URL, json=body, headers=HEADERS).read()
+                assert "complete" == thinkback.why().reattached
+    assert 2 == len(recorded(log))
+
+
 def test_a_document_that_breaks_off_is_the_networks_error(log: Path) -> None:
     """Whatever its status is."""
     broken = httpx2.ReadError("broken")
