@@ -19,6 +19,7 @@ from thinkback.proxy import exchange
 from thinkback.proxy.events import (
     Choose,
     End,
+    Head,
     Interrupt,
     LookUp,
     NextPlace,
@@ -99,6 +100,36 @@ def test_a_client_that_leaves_ends_the_turn_and_what_came_is_stored() -> None:
     assert "client_gone" == play.exchange.report().failure
 
 
+@pytest.mark.parametrize("said", [b"", b"4"])
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic"])
+def test_reasoning_that_must_not_come_is_refused_before_it_reaches_the_client(
+    dialect: str, streams: bool, said: bytes
+) -> None:
+    """In the client's dialect, whether the upstream's bytes pass or not, by a status that no SDK sends again; the
+    rest of a stream is not read.
+    """
+    body = {**question(), "stream": streams, "max_tokens": 100}
+    play = Playbook(body, front=dialect).routes(route(), Settings(strict=True))
+    if streams:
+        play >> SSE
+        for piece in (*([chunk(content=said.decode())] if said else []), ANSWER[0]):
+            play << Receive >> piece
+        play << Store
+    else:
+        whole = {"choices": [{"message": {"content": "42.", "reasoning_content": "Hm."}, "finish_reason": "stop"}]}
+        play.answers(json.dumps(whole).encode(), head=Head(200, {"content-type": "application/json"}))
+    before = "assistant " if said and streams else ""
+    play.keeps(f"request response {before}reasoning {'' if streams else 'assistant '}turn_ended")
+    assert isinstance(play.command, End)
+    text = (play.body + play.command.data).decode()
+
+    assert "Hm." not in text
+    assert "reasoning.strict" in text
+    assert ("event: error" in text) == (streams and said != b"" and dialect == "anthropic")
+    assert play.status == (200 if streams and said else 400)
+
+
 def left(play: Playbook) -> Playbook:
     """A question whose client leaves in the middle of the answer, which is stored as far as it came."""
     play.routes(route()) >> SSE
@@ -158,7 +189,7 @@ def test_an_answer_that_its_client_left_without_a_word_goes_on(
         before << Receive >> chunk(**delta)
     before << Write >> Interrupt("client_gone")
     before.keeps(f"request response reasoning {'tool_call ' if delta else ''}turn_ended")
-    plays = []
+    plays: list[Playbook] = []
     for more in (kept, [{"role": "assistant", "content": "42."}]):
         asked = [*asked, *more, {"role": "user", "content": f"{len(plays)}?"}]
         play = Playbook(question() | {"messages": asked}, log=before.log).asks().routes(route()).answers(*ANSWER)

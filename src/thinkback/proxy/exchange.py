@@ -144,6 +144,8 @@ class Exchange:
         # The response to the client: whether it has begun, and how it goes on.
         self._started = False
         self._relay: Relay | None = None
+        # The response has reasoning, and none must come: what the client gets is ours.
+        self.refuses_reasoning = False
         self._turn: _Turn | None = None
 
     def begin(self) -> Command | None:
@@ -163,7 +165,9 @@ class Exchange:
 
         ``None``: the piece is for ``on``, as there is more to do. So is what is raised here, as ``Failed``.
         """
-        return self._turn.take(piece) if self._started and self._turn is not None else None
+        if not self._started or self._turn is None or self._turn.exchange.plan.strict:
+            return None
+        return self._turn.take(piece)
 
     @property
     def unread(self) -> int:
@@ -363,6 +367,7 @@ class Exchange:
             error = turn.refused or outcome.error or RuntimeError("the turn brought no response")
             yield Judged(error)
             self._result = result
+            self.refuses_reasoning = isinstance(error, ProviderError) and error.details.get("type") == "strict"
             relay = self._relay
             if relay is not None and result is not None and relay.has_document(result) and not refuses_own_key(error):
                 # What the provider said is the client's to read, as it would be without us.
@@ -495,6 +500,8 @@ class Exchange:
                     return
                 if data:
                     yield from self._write(data)
+                if turn.stops:
+                    break
             turn.on(turn_events.Closed(command.id, self._clock.now))
         except NetworkError as error:
             turn.on(self._net_error(command.id, error))
@@ -664,10 +671,16 @@ class _Turn:
         """The body of what was sent for as ``id`` comes, which passes by ``relay`` where it is a response."""
         self._id, self._relay, self._size, self.unread = id, relay, 0, 0
 
+    @property
+    def stops(self) -> bool:
+        """Whether the rest of the response is not read: it has reasoning, and none must come."""
+        return self._turn.stops
+
     def take(self, piece: bytes) -> bytes | None:
         """What goes to the client for a piece of the body; ``None`` where that is too large.
 
-        Where the bytes themselves pass, they are read when it suits: what they say is of no account before the end.
+        Where the bytes themselves pass, they are read when it suits: what they say is of no account before the end. But
+        where no reasoning must come, none passes.
         """
         size, relay = len(piece), self._relay
         self._size += size
@@ -676,6 +689,10 @@ class _Turn:
         self.unread += size
         self._pieces.append(piece)
         if relay is not None and relay.passes:
+            if self.exchange.plan.strict:
+                self._read()
+                if self.stops:
+                    return b""
             data = relay.piece(piece)
             if self.unread >= _TOGETHER:
                 self._read()

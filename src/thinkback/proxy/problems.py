@@ -30,7 +30,7 @@ from thinkback.wire.writing import Problem
 
 _OF_THE_CLIENT = (WireError, UnsupportedContent, SettingError, ReplayRefused, ContextRefused)
 # Answers that are no fault: a status that SDKs retry would make one call several runs at the provider.
-_UNDERSTOOD = {UNDER_WAY: "upstream_under_way", "blocked": "content_filter"}
+_UNDERSTOOD = {UNDER_WAY: "upstream_under_way", "blocked": "content_filter", "strict": "reasoning_refused"}
 _OF_KEYS = frozenset({"401", "403", "invalid_api_key", "authentication_error", "permission_error"})
 REFUSED = frozenset({401, 403})
 """The answers by which a provider refuses a client's own credential; what it says there may quote it."""

@@ -116,7 +116,7 @@ def broken_off(result: ReadResult, state: TurnState, target: Target) -> Thinkbac
     if error.type == "strict":
         return ProviderError(
             error.message,
-            details={"partial": partial},
+            details={"partial": partial, "type": error.type},
             next_actions=(
                 "set reasoning.strict to false",
                 "or use a model without reasoning",

@@ -409,6 +409,23 @@ def test_a_stream_that_is_left_before_a_word_or_behind_a_call_goes_on(log: Path)
     assert 2 == len(recorded(log))
 
 
+@pytest.mark.parametrize("pieces", [ANSWER, (chunk(content="4"), *ANSWER)])
+@pytest.mark.parametrize("stream", [True, False])
+def test_reasoning_that_must_not_come_does_not_reach_the_program(
+    log: Path, stream: bool, pieces: tuple[bytes, ...]
+) -> None:
+    """It reads a refusal in its dialect, which no SDK sends again; where something was shown, behind that."""
+    provider = Provider(streams(*pieces) if stream else says(200, WHOLE))
+    with thinkback.http_client(log, transport=provider, settings={"reasoning.strict": True}) as client:
+        response = client.post(URL, content=question(stream=stream), headers=HEADERS)
+        said = response.read()
+
+    assert b"Hm." not in said
+    assert b"reasoning.strict" in said
+    assert 1 == len(provider.asked)
+    assert (200 if stream and len(pieces) > len(ANSWER) else 400) == response.status_code
+
+
 def test_a_document_that_breaks_off_is_the_networks_error(log: Path) -> None:
     """Whatever its status is."""
     broken = httpx2.ReadError("broken")

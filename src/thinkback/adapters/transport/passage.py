@@ -297,7 +297,7 @@ class Passage:
                     self._passed(data)
                     yield from self._given(Out(data))
                     command = self._on(_DONE)
-                case events.Start() if self._is_own and not self._is_fine(command.status):
+                case events.Start() if self._is_own and not self._is_fine(command.status) and not self._is_ours:
                     yield from self._failed(command)
                     return
                 case events.Start(status=status, headers=headers):
@@ -513,9 +513,14 @@ class Passage:
     def _is_fine(self, status: int) -> bool:
         return status < 400 and not self._exchange.failure
 
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the program gets our refusal of reasoning that must not come, and not the provider's response."""
+        return self._exchange.refuses_reasoning
+
     def _begin(self, status: int, ours: Mapping[str, str]) -> Begin:
         said = [(name.encode(), value.encode()) for name, value in ours.items()]
-        if not self._is_own or self._head is None:
+        if not self._is_own or self._head is None or self._is_ours:
             return Begin(status, said, {})
         theirs = [(name, value) for name, value in self._head.headers.raw if name.decode().lower() not in _BODILY]
         added = [each for each in said if each[0].startswith(b"thinkback-")]
@@ -561,7 +566,7 @@ class Passage:
             command = self._on((yield from self._performed(command)))
         if failure and self._log_error is not None:
             raise self._log_error
-        if failure and self._is_own and self._is_its_own:
+        if failure and self._is_own and self._is_its_own and not self._is_ours:
             yield from self._rest()
             return
         if not self._is_read:
