@@ -88,7 +88,8 @@ class _Answer:
         if isinstance(value, Response):
             model = value.origin.served_model or value.origin.requested_model
             endpoint, id = value.origin.endpoint, value.id
-        use = token_use(self.usage, self.blocks, word)
+        is_cut = isinstance(value, Response) and value.outcome == "cut"
+        use = token_use(self.usage, self.blocks, word, is_cut=is_cut)
         ids = tuple(filter(None, (id, *_ids(self.blocks)))) if program else ()
         return StepUse(
             self.commit.hash,
