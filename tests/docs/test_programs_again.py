@@ -26,7 +26,7 @@ RUNS = 3
 GUIDES: Mapping[str, Mapping[str, int]] = {
     "README.md": {"bug-hunt": 1},
     "docs/agents.md": {"release": 5},
-    "docs/library.md": {"bug-hunt": 10, "by-hand": 1},
+    "docs/library.md": {"bug-hunt": 10, "by-hand": 1, "own": 1},
     "docs/profiles.md": {"two": 1, "three": 2},
 }
 """Pages whose Python is one program after the other, and how many turns a run of them adds to which session."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import thinkback
-from thinkback.errors import NetworkError, ThinkbackError
+from thinkback.errors import NetworkError, ThinkbackError, UnsupportedContent
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
@@ -93,6 +93,13 @@ def test_extract_reasoning(store: SessionStore, found: Any, reasoning: str | Non
     assert field == (commit.value.source_field if commit else None)
     if commit:
         assert commit.seq < reply.commit_info.seq
+
+
+def test_a_format_that_nobody_knows_is_refused(store: SessionStore) -> None:
+    """With those that there are."""
+    with pytest.raises(UnsupportedContent, match="cannot have the format 'bogus'") as refused:
+        ask(store, Extracting(answer(), ("because", "bogus")))
+    assert "think_tags" in refused.value.next_actions[0]
 
 
 def test_reasoning_that_the_response_has_is_not_doubled(store: SessionStore) -> None:

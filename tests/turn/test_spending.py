@@ -95,8 +95,8 @@ def test_the_rule_of_the_request_says_what_is_counted_where(word: str, output: i
 
 
 def test_reasoning_that_was_not_counted_is_estimated() -> None:
-    """And it is said so."""
-    assert [TokenUse(None, None, None, 10, None, True)] == uses(*answer("r", None, "x" * 40))
+    """And it is said so; the output that nobody reported has it inside."""
+    assert [TokenUse(None, None, 10, 10, None, True)] == uses(*answer("r", None, "x" * 40))
 
 
 def test_an_estimate_is_no_more_than_all_that_was_counted() -> None:

@@ -3,6 +3,7 @@
 ``chat(**request)`` gets the request body of chat completions as keyword arguments and returns text, or a response in
 that form as a mapping (or an object with ``model_dump``). A client may also have ``extract_reasoning(response)``,
 which returns nothing, the text of the reasoning, or (text, format); without it the response's own fields are read.
+A format is one of ``THOUGHT_FORMATS``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.errors import NetworkError, ThinkbackError
+from thinkback.log.drafting import known_format
 from thinkback.model import canonical
 
 ADDRESS = "http://client.invalid"  # a name that no host can have
@@ -58,7 +60,7 @@ class ClientTransport:
         if isinstance(found, str):
             return found, "parsed"
         text, format = found
-        return (text or ""), (format or "parsed")
+        return (text or ""), known_format(format or "parsed")
 
 
 def _response(answer: Any) -> dict[str, Any]:
