@@ -42,7 +42,7 @@ def test_the_explanation_as_json_says_which_request_it_is_about(talked: Command)
     assert ("last", "next") == (last["request"], following["request"])
     assert ("deepseek", "deepseek-v4-pro", "deepseek-v4") == (last["endpoint"], last["model"], last["rule"])
     assert (1, 2) == (len(last["decisions"]), len(following["decisions"]))
-    assert {"raw", "effective", "effective_reasoning", "limit", "calibrated"} == last["counts"].keys()
+    assert {"raw", "effective", "effective_reasoning", "limit", "limit_asked", "calibrated"} == last["counts"].keys()
     assert [] == last["dropped"]
 
 
