@@ -51,4 +51,4 @@ def test_a_person_s_row_is_believed() -> None:
 def test_a_request_has_what_its_messages_and_tools_add() -> None:
     """What tools add once is added where there is one."""
     overhead = Overhead(100, 3, 200, 10)
-    assert (106, 326) == (overhead.tokens(2, 0), overhead.tokens(2, 2))
+    assert (0, 106, 326) == (overhead.tokens(0, 2), overhead.tokens(2, 0), overhead.tokens(2, 2))

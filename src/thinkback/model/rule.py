@@ -336,7 +336,9 @@ class Overhead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool: int = 0
 
     def tokens(self, messages: int, tools: int) -> int:
-        """The tokens added to a request of so many messages and tools."""
+        """The tokens added to a request of so many messages and tools; none where there are no messages yet."""
+        if not messages:
+            return 0
         return self.request + messages * self.message + (self.tools + tools * self.tool if tools else 0)
 
 
