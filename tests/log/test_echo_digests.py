@@ -19,6 +19,7 @@ from thinkback.log.echo_digests import (
     message_starts,
     of_call,
     of_response,
+    visible_calls,
     visible_text,
     windows,
 )
@@ -332,3 +333,11 @@ def test_the_visible_text_of_an_answer_is_that_of_its_blocks() -> None:
     said = [block_draft(block, "r", at) for at, block in enumerate((Text("<think>x</think> It "), Text("is\n20")))]
     assert "Itis20" == visible_text([header, *said, Draft("user", Message("Why?"))])
     assert "" == visible_text([])
+
+
+def test_the_calls_that_a_client_sees() -> None:
+    """By name and arguments in one form, whatever ids they have; of a response that broke off, too."""
+    header = Draft("response", Response(Origin("", "", ""), complete=False), "r")
+    call = block_draft(ToolCall("c1", "f", '{ "a": 1 }'), "r", 1)
+
+    assert [("f", '{"a":1}')] == visible_calls([header, block_draft(Text("so"), "r", 0), call])
