@@ -114,6 +114,11 @@ def test_scope_limits_the_demand_to_messages_with_calls() -> None:
             DEFAULT,
             "goes back in reasoning_content: the endpoint wants the field on every assistant message (rule r)",
         ),
+        (
+            rule(later="may"),
+            settings(include_in_context=True, client="openai-chat", client_reasons=True),
+            "goes back in reasoning_content: the request brought reasoning of its own, which asks for it (rule r)",
+        ),
         (rule(later="never"), ASKED, "the endpoint must not see reasoning of finished turns"),
         (rule(form="none", later="never"), ASKED, "the endpoint takes no reasoning back"),
         (rule(later="should"), STRIPPED, "reasoning.stripFromContext is all"),
@@ -123,7 +128,7 @@ def test_scope_limits_the_demand_to_messages_with_calls() -> None:
         (
             rule(later="may"),
             DEFAULT,
-            "the endpoint does not need it, and reasoning.includeInContext does not ask for it",
+            "the endpoint does not need it (rule r), and reasoning.includeInContext is not set",
         ),
     ],
 )

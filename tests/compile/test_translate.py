@@ -156,7 +156,9 @@ def test_tools_that_another_provider_runs_are_not_offered() -> None:
     assert b'"own"' not in bytes(other)
     assert b'"name":"look"' in bytes(other)
     assert [] == [control.key for control in own.controls]
-    assert [("tools", "web_search", "unrepresentable")] == [(c.key, c.value, c.state) for c in other.controls]
+    states = [("tools", "web_search", "unrepresentable"), ("tools", "look", "represented")]
+    assert states == [(c.key, c.value, c.state) for c in other.controls]
+    assert "own is not sent, as openai-responses has no name for it" == other.controls[1].reason
     assert "only anthropic has it, and e speaks openai-responses" == other.controls[0].reason.replace("{}", "anthropic")
 
 

@@ -28,7 +28,9 @@ class Client:
         self.messages = messages
 
     def ask(self, house: House, text: str, **headers: str) -> Reply:
-        """The person's next message."""
+        """The person's next message, behind the results of the calls that wait."""
+        if self.messages and (calls := _calls(self.front, self.messages)):
+            self.messages += _results(self.front, calls)
         self.messages.append({"parts": [{"text": text}], "role": "user"} if self._gemini else _user(text))
         return self._send(house, headers)
 
@@ -118,11 +120,13 @@ def _said(front: str, answer: Json) -> list[Json]:
 def _calls(front: str, messages: list[Json]) -> list[Call]:
     """The calls of the last response."""
     last = messages[-1]
+    if last.get("role") in ("tool", "user"):
+        return []
     match front:
         case "openai-chat":
             return [Call(call["id"], call["function"]["name"]) for call in last.get("tool_calls") or ()]
         case "openai-responses":
-            return [Call(last["call_id"], last["name"])] if last["type"] == "function_call" else []
+            return [Call(last["call_id"], last["name"])] if last.get("type") == "function_call" else []
         case "anthropic":
             return [Call(part["id"], part["name"]) for part in last["content"] if part["type"] == "tool_use"]
         case _:

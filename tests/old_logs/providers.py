@@ -73,10 +73,20 @@ class Providers(Referee):
             self.push(_step(seen.step))
 
     def digest(self, asked: Asked, step: Step) -> str:
-        """What opaque values are made of: nothing that another version of the referee would see in another way."""
+        """What opaque values are made of: nothing that another version of the referee would see in another way, or that
+        later versions say explicitly of functions.
+        """
         calls = [[call.name, call.arguments] for call in step.tool_calls]
-        said = [asked.host, asked.model, asked.body, step.reasoning, step.text, calls]
+        said = [asked.host, asked.model, _unstrict(asked.body), step.reasoning, step.text, calls]
         return sha256(json.dumps(said, sort_keys=True, default=dict).encode()).hexdigest()
+
+
+def _unstrict(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request whose functions do not say that their calls are not held to the schema."""
+    tools = body.get("tools")
+    if not isinstance(tools, list):
+        return dict(body)
+    return {**body, "tools": [{key: value for key, value in each.items() if key != "strict"} for each in tools]}
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tests.turn.playbook import NOW, RULE, target
+from tests.turn.playbook import ENDPOINT, NOW, RULE, target
 from thinkback.log.protocol import Store as Log
 from thinkback.model.rule import Rule
 from thinkback.model.target import Settings
@@ -64,6 +64,13 @@ def route(rule: Rule = RULE, name: str = "house") -> Route:
     return Route(name, EndpointConfig("thinker"), target(rule), Nobody(), {}, {}, {})
 
 
+def to(dialect: str, path: str, **fields: Any) -> Route:
+    """A place of ``dialect``."""
+    rule = Rule(id="house", endpoint="house", source="the tests", since="2025-01-01", form="none")
+    endpoint = msgspec.structs.replace(ENDPOINT, dialect=dialect, path=path, **fields)
+    return msgspec.structs.replace(route(), target=target(rule, endpoint=endpoint))
+
+
 class Playbook:
     """One exchange; ``log`` is what ``asks`` and ``keeps`` answer from."""
 
@@ -75,6 +82,7 @@ class Playbook:
         client: Client = CLIENT,
         agent: str = "",
         front: str = "openai-chat",
+        model: str = "",
     ) -> None:
         self._log = log
         self.body = b""
@@ -82,7 +90,7 @@ class Playbook:
         self.headers: Mapping[str, str] = {}
         self.sent: list[dict[str, Any]] = []
         self._now = count(NOW)
-        received = Received(front, json.dumps(body).encode(), {"user-agent": agent}, client)
+        received = Received(front, json.dumps(body).encode(), {"user-agent": agent}, client, model=model)
         self.exchange = Exchange(received, Open(), 1000, next(self._now), 0.5, degraded=False, rests=False)
         self.open = self.exchange.begin()
         self._show()

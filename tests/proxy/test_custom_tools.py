@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.proxy.playbook import Playbook, route
-from tests.turn.playbook import ENDPOINT, target
+from tests.proxy.playbook import Playbook, to
 from thinkback.log.protocol import Store as Log
-from thinkback.model.rule import Rule
 from thinkback.proxy.events import Head, Route
 
 JSON, SSE = Head(200, {"content-type": "application/json"}), Head(200, {"content-type": "text/event-stream"})
@@ -30,13 +27,6 @@ NESTED = {
     },
 }
 CALL = {"id": "c1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}}
-
-
-def to(dialect: str, path: str, **fields: Any) -> Route:
-    """A place of ``dialect``."""
-    rule = Rule(id="house", endpoint="house", source="the tests", since="2025-01-01", form="none")
-    endpoint = msgspec.structs.replace(ENDPOINT, dialect=dialect, path=path, **fields)
-    return msgspec.structs.replace(route(), target=target(rule, endpoint=endpoint))
 
 
 CHAT = to("openai-chat", "/chat/completions")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.proxy.playbook import ANSWER, SSE, Playbook, chunk, question, route
+from tests.proxy.playbook import ANSWER, SSE, Playbook, chunk, question, route, to
 from tests.turn.playbook import rule
 from thinkback.errors import HeadMovedError, NetworkError, ProviderError, SettingError, StoreError
 from thinkback.log.protocol import About
@@ -37,6 +37,7 @@ from thinkback.wire.writing import Problem
 
 MISSING = "The reasoning_content in the thinking mode must be passed back to the API."
 WHOLE = "request response reasoning assistant turn_ended"
+JSON = Head(200, {"content-type": "application/json"})
 GONE = NetworkError("gone", details={"phase": "network"})
 
 
@@ -487,3 +488,43 @@ def test_what_nobody_knows_is_missing_and_not_dropped() -> None:
     play = Playbook(asked).asks().routes(route(strict)).answers(*ANSWER).keeps(WHOLE).ends()
     assert "none; missing=1" == play.headers["thinkback-reattach"]
     assert all("tool_calls" not in message for message in play.sent[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("brought", "told"), [({"reasoning_content": "Hm."}, "complete; own=1"), ({}, "unknown; brought=1")]
+)
+def test_reasoning_that_the_client_itself_brings_is_not_missing(brought: dict[str, str], told: str) -> None:
+    """Nothing is recorded of it, and it goes where it stood, also when the conversation goes on."""
+    body = question("Why?", "42.", "And?")
+    body["messages"][1] |= brought
+    play = Playbook(body).asks().routes(route()).answers(*ANSWER)
+    play.keeps(WHOLE).ends()
+    assert brought.items() <= play.sent[0]["messages"][1].items()
+    assert told == play.headers["thinkback-reattach"]
+
+    body["messages"] += [{"role": "assistant", "content": "42."}, {"role": "user", "content": "So?"}]
+    again = Playbook(body, log=play.log).asks().routes(route()).answers(*ANSWER)
+    again.keeps(WHOLE).ends()
+    assert ["complete", *told.split("; ")[1:]] == again.headers["thinkback-reattach"].split("; ")
+
+
+@pytest.mark.parametrize("said", ["Let me see!", "", None])
+def test_an_answer_is_known_by_the_ids_that_the_gateway_gave_its_calls(said: str | None) -> None:
+    """Gemini gives none; the client changed the text beside the call, or dropped it."""
+    place = to("gemini", "/models/{model}:generateContent")
+    call: dict[str, Any] = {"functionCall": {"name": "look", "args": {"at": "it"}}, "thoughtSignature": "c2lnbmVk"}
+    content = {"role": "model", "parts": [{"text": "Let me look."}, call]}
+    reply = json.dumps({"candidates": [{"content": content, "finishReason": "STOP"}]}).encode()
+    kept = "request response assistant tool_call"
+    first = Playbook(question(stream=False)).asks().routes(place).answers(reply, head=JSON).keeps(kept).ends()
+    (given,) = json.loads(first.body)["choices"][0]["message"]["tool_calls"]
+    assert given["id"]
+
+    echo = {"role": "assistant", "content": said, "tool_calls": [given]}
+    result = {"role": "tool", "tool_call_id": given["id"], "content": "Seen."}
+    body = question(stream=False)
+    body["messages"] += [echo, result]
+    play = Playbook(body, log=first.log).asks().routes(place).answers(reply, head=JSON).keeps(kept).ends()
+    assert "complete" == play.headers["thinkback-reattach"]
+    assert first.headers["thinkback-session"] == play.headers["thinkback-session"]
+    assert {"functionResponse"} == {key for part in play.sent[0]["contents"][-1]["parts"] for key in part}

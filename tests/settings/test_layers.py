@@ -435,3 +435,11 @@ def test_layers_say_of_other_data_what_they_said_of_none_before() -> None:
     first = layers.effective(one)
     assert first is layers.effective(one)
     assert (100, 200, 100) == tuple(layers.effective(data).max_tokens for data in (one, other, one))
+
+
+def test_a_record_says_whose_request_it_was() -> None:
+    """A program's dialect, and that its request brings reasoning, are no settings with a name."""
+    told = Settings(client="openai-chat", client_reasons=True)
+    assert {"client": "openai-chat", "client_reasons": "true"}.items() <= snapshot(told).items()
+    assert told == restore(snapshot(told))
+    assert not {"client", "client_reasons"} & snapshot(Settings()).keys()

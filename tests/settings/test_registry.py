@@ -30,7 +30,13 @@ def test_a_key_has_its_built_in_default(name: str, default: object) -> None:
 def test_the_table_and_the_struct_name_the_same_settings() -> None:
     """Each key is one field of ``Settings`` with the same default, and no field is without a key."""
     fields = {key.field: key.default for key in KEYS.values()}
-    told = {"carry", "explicit", "params"}  # what the layers say of themselves, and fields of the request
+    told = {
+        "carry",
+        "client",
+        "client_reasons",
+        "explicit",
+        "params",
+    }  # what the layers say of themselves, and fields of the request
     assert {name: getattr(Settings(), name) for name in Settings.__struct_fields__ if name not in told} == fields
 
 

@@ -242,6 +242,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "kept": plan.kept or None,
         "chosen": plan.remarks.get("chosen"),
         "not_found": plan.remarks.get("not_found"),
+        "left_out": plan.remarks.get("left_out"),
         "report": {"removed": [list(entry) for entry in plan.report.removed], "edits": list(plan.report.edits)},
         "controls": [msgspec.structs.asdict(control) for control in plan.controls],
         "dropped": [msgspec.structs.asdict(dropped) for dropped in plan.dropped],

@@ -57,6 +57,8 @@ _NO_PLACE = "the endpoint has no place for it on this block"
 _UNTIED = "an id ties it to reasoning of its response that does not go"
 # What lets a model go on with its thoughts; other carriers name or label an item.
 _OF_REASONING = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
+# What a program may send back of an item that is no reasoning, whoever made it.
+_OF_AN_ITEM = frozenset({"encrypted", "item_id", "phase"})
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -467,7 +469,7 @@ def _beside(piece: Piece, case: Case, here: set[str], *, untied: bool) -> Piece:
 
 def _plain(block: Block, left: Sequence[Carrier], case: Case, *, changed: bool) -> Block:
     """A block with the carriers that may go, and without what its maker put around it where one may not."""
-    if case.verdict.carriers and not changed:
+    if (case.verdict.carriers or case.is_clients) and not changed:
         return block
     if case.same and not changed and isinstance(block, ToolCall) and block.wire and not _is_function(block):
         return block  # a kind of call that cannot be rebuilt
@@ -489,7 +491,8 @@ def _against(hash: str, block: Block, carrier: Carrier, case: Case, here: Contai
     if hash in case.policy.invalid:
         return _INVALID
     if not case.verdict.carriers:
-        return case.verdict.reason
+        is_theirs = case.is_clients and not case.void and carrier.kind in _OF_AN_ITEM
+        return "" if is_theirs else case.verdict.reason
     if case.void:
         return case.void
     if carrier.kind in _OF_REASONING and (case.bound or case.stance.against):

@@ -18,6 +18,7 @@ from thinkback.model.blocks import (
     Text,
     ThinkingBlock,
     ToolCall,
+    ToolResult,
     Unknown,
     carriers_of,
     opaque_values,
@@ -85,6 +86,15 @@ class DecisionLog:
             else:
                 why = self.void or (reason if state == "drop" else piece.beside)
                 self._add("drop", carrier.kind, hash, why, cause=piece.cause)
+
+    def stand_in_results(self, results: Iterable[ToolResult], reason: str) -> None:
+        """``results`` stand in for results that nobody gave; ``reason`` has a place for the id of the call."""
+        for result in results:
+            self._add("text", "text", "", reason.format(result.id), len(result.content))
+
+    def tell(self, hash: str, reason: str) -> None:
+        """Something that is neither reasoning nor a carrier is not as it was for ``reason``."""
+        self._add("text", "text", hash, reason)
 
     @property
     def signed(self) -> bool:

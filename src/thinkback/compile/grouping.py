@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
+from thinkback.compile import translate
 from thinkback.compile.units import NOBODY, Chain, Changes, MessageUnit, Minted, ResponseUnit, Turn
-from thinkback.model.blocks import Block, Text, ThinkingBlock
+from thinkback.model.blocks import NO_CALL, Block, Text, ThinkingBlock
 from thinkback.model.commits import (
     BranchSummary,
     Commit,
@@ -149,8 +150,16 @@ class Grouper:
         self.curated = self.curated or said.default or said.priority is not None
 
     def add_result(self, commit: Commit) -> None:
-        """A result goes to its call, wherever other commits came in between."""
+        """A result goes to its call, wherever other commits came in between; one that a program sent without its call
+        stands where it came.
+        """
         result: Any = commit.value
+        if result.call_field == NO_CALL:
+            turn = self._last_turn()
+            if turn is None or turn.state == "completed":
+                turn = self._open_turn()
+            turn.units.append(MessageUnit("user", translate.uncalled(result), commit.hash, result=result))
+            return
         unit = self._find(commit.response) if commit.response else None
         unit = unit or self._find_caller(result.id)
         if unit is not None:

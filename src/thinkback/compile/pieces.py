@@ -131,6 +131,15 @@ class Case(msgspec.Struct, frozen=True, gc=False):
         return self.void if self.verdict.carriers else self.verdict.reason
 
     @property
+    def is_clients(self) -> bool:
+        """Whether the program whose request is passed on wrote it in the target's own dialect, without any reasoning
+        that its items are tied to: its items are the program's, and it names the model that is to read them.
+        """
+        unit, dialect = self.unit, self.policy.target.endpoint.dialect
+        is_unknown = not unit.header.origin.endpoint and self.verdict.text and not unit.thoughts
+        return is_unknown and self.policy.settings.client == dialect == unit.header.origin.dialect
+
+    @property
     def same(self) -> bool:
         """Whether it was written in the target's dialect."""
         return self.unit.header.origin.dialect == self.policy.target.endpoint.dialect

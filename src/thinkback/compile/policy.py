@@ -100,7 +100,7 @@ class Policy:
         self.everywhere = rule.placeholder_on == "all" or (given_tools and inputs.tools)
         self._params = inputs.params
         self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
-        self._asked = _INCLUDE in inputs.settings.explicit
+        self._asked = _INCLUDE in inputs.settings.explicit or inputs.settings.client_reasons
         self.asks = self._asked and inputs.settings.include_in_context
         end_user = lookup(inputs.params, rule.guard.end_user) if rule.guard.end_user else None
         self._end_user = end_user if isinstance(end_user, str) else ""
@@ -221,7 +221,7 @@ class Policy:
             return ""
         if self._asked:
             return f"{_INCLUDE} is false" + self._cost(place)
-        return f"the endpoint does not need it, and {_INCLUDE} does not ask for it"
+        return f"the endpoint does not need it (rule {self.rule.id}), and {_INCLUDE} is not set"
 
     def _tells(self, place: ResponseContext) -> bool:
         """Prose is content, so any endpoint takes it, also one that takes no reasoning here, if the user opted in."""
@@ -249,6 +249,8 @@ class Policy:
             return "the endpoint keeps it"
         if self.everywhere:
             return "the endpoint wants the field on every assistant message"
+        if self.settings.client_reasons:
+            return "the request brought reasoning of its own, which asks for it"
         if self._asked:
             return f"you asked for it with {_INCLUDE}"
         if self._demand(place) == "should":

@@ -111,7 +111,8 @@ class Selection:
         if covered is not None:
             gone = _summarised_by(covered)
         pinned = said is not None and said.priority is Priority.PINNED
-        return MessageUnit(unit.role, message, unit.hash, Change(gone, stored, at, pinned=pinned))
+        result = unit.result if message is unit.message else None
+        return MessageUnit(unit.role, message, unit.hash, Change(gone, stored, at, pinned=pinned), result)
 
     def _response(self, unit: ResponseUnit) -> ResponseUnit:
         touched = self._touched

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar, assert_never, cast
+from typing import Any, Literal, NamedTuple, TypeVar, assert_never, cast
 
 import msgspec
 
@@ -19,6 +19,12 @@ from thinkback.model.rule import Endpoint, SystemPlace
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 INTERRUPTED = "This call was interrupted; it has no result."
+# What of a definition every dialect says, or is for its provider's cache alone.
+_TOLD = frozenset({"cache_control", "description", "function", "inputSchema", "input_schema", "name", "parameters"}) | {
+    "parametersJsonSchema",
+    "toolSpec",
+    "type",
+}
 # Some providers take no function without a schema of an object.
 _NO_PARAMETERS = '{"type":"object","properties":{}}'
 
@@ -35,17 +41,46 @@ def message(message: Message, dialect: str) -> Message:
     for part in message.parts:
         unsaid = isinstance(part, Unknown) and not part.text
         if unsaid or (isinstance(part, Media) and not (part.data or part.url)):
+            kind = _kind_of(part)
             raise UnsupportedContent(
-                f"a message has a part that only {message.dialect} can say",
+                f"a message has a part that only {message.dialect} can say{f' ({kind})' if kind else ''}",
                 details={"dialect": dialect, "from": message.dialect},
                 next_actions=("go on with an endpoint of that dialect", "or start a new session without it"),
             )
     return Message(message.text, tuple(_unmade(part) for part in message.parts))
 
 
+def _kind_of(part: Text | Media | Unknown) -> str:
+    """What its program calls a part."""
+    written = canonical.decode_lenient(part.wire) if part.wire else None
+    kind = written.get("type") if isinstance(written, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
 def _unmade(part: Text | Media | Unknown) -> Text | Media:
     """A part without what only its maker can read."""
     return Text(part.text) if isinstance(part, Unknown) else msgspec.structs.replace(part, wire="", carriers=())
+
+
+BEGINS = frozenset({"partial", "prefix"})
+"""By which a chat message says that it is the beginning of the answer."""
+CONTINUED = '{"prefix":true}'
+_SAID = frozenset({"cache_control", "content", "id", "parts", "role", "status", "type"})
+
+
+def lost_members(message: Message, dialect: str) -> tuple[str, ...]:
+    """Members of a message as its program wrote it that ``dialect`` does not get."""
+    return () if message.dialect in ("", dialect) or is_setting(message) else lost_of(message.wire)
+
+
+def lost_of(wire: str) -> tuple[str, ...]:
+    """The names of the members of a message that say something besides its role and content."""
+    found = canonical.decode_lenient(wire) if wire else {}
+    members = found.items() if isinstance(found, dict) else ()
+    return tuple(sorted(name for name, value in members if name not in _SAID and value not in _NOTHING))
+
+
+_NOTHING: tuple[object, ...] = (None, False, [], {}, "")
 
 
 def is_setting(message: Message) -> bool:
@@ -79,32 +114,59 @@ def takes_custom(endpoint: Endpoint, writer: Writer) -> bool:
     return writer.custom_tools == "all" or (writer.custom_tools == "some" and endpoint.custom_tools)
 
 
-def tools(
-    offered: Sequence[Tool], dialect: str, *, custom: bool | None = None
-) -> tuple[list[Tool], list[Tool], list[Tool]]:
-    """(tools that ``dialect`` can offer, tools that only another one has: the provider itself runs them, and custom
-    tools that go as functions).
-
-    ``custom``: the host has custom tools; ``None`` leaves them as the first recipe had them.
+class Offer(NamedTuple):
+    """The tools that a dialect can offer, those that only another one has (the provider itself runs them), and custom
+    tools that go as functions. ``lost`` are (tool, member) of definitions that there is no word for.
     """
-    fits: list[Tool] = []
-    foreign: list[Tool] = []
-    as_functions: list[Tool] = []
+
+    fits: list[Tool]
+    foreign: list[Tool]
+    as_functions: list[Tool]
+    lost: list[tuple[str, str]]
+
+
+def tools(offered: Sequence[Tool], dialect: str, writer: Writer, *, custom: bool | None = None) -> Offer:
+    """``offered`` as ``dialect`` can offer them.
+
+    ``custom``: the host has custom tools; ``None`` leaves them, and what else a definition says, as the first recipe
+    had them.
+    """
+    offer = Offer([], [], [], [])
+    word = writer.strict_tools if custom is not None else "none"
     for tool in offered:
         if custom is not None and custom_tools.definition_of(tool) is not None:
             if not custom:
-                fits.append(custom_tools.as_function(tool))
-                as_functions.append(tool)
+                offer.fits.append(custom_tools.as_function(tool))
+                offer.as_functions.append(tool)
             else:
-                fits.append(tool if tool.dialect in ("", dialect) else msgspec.structs.replace(tool, dialect=""))
-        elif tool.dialect in ("", dialect):
-            fits.append(tool)
+                offer.fits.append(tool if tool.dialect in ("", dialect) else msgspec.structs.replace(tool, dialect=""))
+        elif tool.dialect == dialect or (tool.dialect == "" and is_native(tool)):
+            offer.fits.append(tool)
         elif is_native(tool):
-            foreign.append(tool)
+            offer.foreign.append(tool)
         else:
-            schema = tool.parameters if tool.parameters != "{}" else _NO_PARAMETERS
-            fits.append(msgspec.structs.replace(tool, parameters=schema, wire="", dialect=""))
-    return fits, foreign, as_functions
+            members = _members_of(tool) if custom is not None else {}
+            if tool.dialect:
+                schema = tool.parameters if tool.parameters != "{}" else _NO_PARAMETERS
+                lost = sorted(
+                    members.keys() - _TOLD - ({"strict"} if word != "none" or not members.get("strict") else set())
+                )
+                offer.lost.extend((tool.name, member) for member in lost)
+                tool = msgspec.structs.replace(tool, parameters=schema, wire="", dialect="")
+            strict = members.get("strict", tool.strict) is True
+            said = strict if word == "held" or (strict and word == "said") else None
+            offer.fits.append(tool if said is tool.strict else msgspec.structs.replace(tool, strict=said))
+    return offer
+
+
+def _members_of(tool: Tool) -> dict[str, Any]:
+    """The members of a function's definition as its program wrote it; those with no value are none."""
+    written = canonical.decode_lenient(tool.wire) if tool.wire else {}
+    if not isinstance(written, dict):
+        return {}
+    named = (written.get(name) for name in ("function", "toolSpec"))
+    inner: dict[str, Any] = next((each for each in named if isinstance(each, dict)), {})
+    return {key: value for key, value in {**written, **inner}.items() if value not in _NOTHING}
 
 
 def is_native(tool: Tool) -> bool:
@@ -190,6 +252,13 @@ def fitted_calls(blocks: Sequence[AnyBlock], custom: bool | None) -> tuple[AnyBl
         if isinstance(block, ToolCall) and custom_tools.is_custom(block)
         else block
         for block in blocks
+    )
+
+
+def uncalled(result: ToolResult) -> Message:
+    """A result without its call in words, for a dialect that has results for calls only."""
+    return Message(
+        f"(The result of the tool call {result.id}, which is not part of this conversation:)\n{_result_text(result)}"
     )
 
 

@@ -104,17 +104,23 @@ class Changes(NamedTuple):
 
 
 class MessageUnit:
-    """A system or user message."""
+    """A system or user message. ``result`` is a tool result without its call, which ``message`` has in words."""
 
-    __slots__ = ("change", "hash", "message", "role")
+    __slots__ = ("change", "hash", "message", "result", "role")
 
     def __init__(
-        self, role: Literal["system", "user"], message: Message, hash: str, change: Change | None = None
+        self,
+        role: Literal["system", "user"],
+        message: Message,
+        hash: str,
+        change: Change | None = None,
+        result: ToolResult | None = None,
     ) -> None:
         self.role = role
         self.message = message
         self.hash = hash
         self.change = change
+        self.result = result
 
     @property
     def is_gone(self) -> bool:

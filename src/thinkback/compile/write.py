@@ -35,7 +35,7 @@ from thinkback.compile.policy import Policy, ResponseContext
 from thinkback.compile.prefix_binding import Link, Member, Prefix, Progress
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn, says
 from thinkback.errors import ReplayRefused, UnsupportedContent
-from thinkback.model.blocks import Block, Text, ThinkingBlock
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolResult
 from thinkback.model.commits import Message, Response
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
@@ -45,6 +45,12 @@ BEHIND = (
     "context.systemChanges=append: it stands where it came, behind what was said before, so that reasoning bound to "
     "that stays valid; its program has it further in front"
 )
+RESULT_OF = "the result of "
+"""How the reasons begin for a result without its call, and for a call without its result."""
+_UNCALLED = RESULT_OF + "{}: its call is not in the request, so it goes as text of the user's"
+_UNANSWERED = RESULT_OF + "{}: the request has none, so the model is told of an interruption"
+NO_MEMBER = "not sent with the message, as the dialect has no name for it: "
+UNCARRIED = "the dialect has no place for a part of this message: "
 _ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 # How many of the messages that are left out an error names.
 _NAMED = 3
@@ -155,11 +161,14 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 
 
 class WrittenMessage(msgspec.Struct, frozen=True, gc=False):
-    """What a system or user message was written to in its ``place``; ``left_out``: why a part of it was not."""
+    """What a system or user message was written to in its ``place``; ``left_out``: why a part of it was not,
+    ``lost`` are members of its program's that were not.
+    """
 
     place: str
     fragment: bytes
     left_out: str = ""
+    lost: tuple[str, ...] = ()
 
 
 class Cached(NamedTuple):
@@ -273,6 +282,8 @@ class Loop:
         cursor, message = self.cursor, unit.message
         cursor.tally.raw.other += stored
         cursor.tally.sent.other += stored if unit.change is None else weigh_message(message)
+        if unit.result is not None and self._add_uncalled(unit, unit.result):
+            return
         if self._is_of_another(message):
             self.out.decisions.append(self._dropped(unit.hash, f"a setting of a request in {message.dialect}"))
             return
@@ -280,11 +291,12 @@ class Loop:
         place = self._place_of(unit, leads=leads) if unit.role == "system" else "user"
         written = self._written_message(unit, place)
         if written.left_out:
-            reason = f"the dialect has no place for a part of this message: {written.left_out}"
-            self.out.decisions.append(self._dropped(unit.hash, reason))
+            self.out.decisions.append(self._dropped(unit.hash, UNCARRIED + written.left_out))
+        if written.lost:
+            self.out.decisions.append(self._told(NO_MEMBER + ", ".join(written.lost), unit.hash, 0))
         fragment = written.fragment
         if message.before and self._policy.appends:
-            self.out.decisions.append(self._behind(unit.hash, len(message.text)))
+            self.out.decisions.append(self._told(BEHIND, unit.hash, len(message.text)))
         if place == "top":
             self.out.system.append(fragment)
             return
@@ -299,6 +311,20 @@ class Loop:
         if not cursor.first and place == "user":
             cursor.began, cursor.first = True, "user"
         self._add_plain(fragment)
+
+    def _add_uncalled(self, unit: MessageUnit, result: ToolResult) -> bool:
+        """A result without its call: ``True`` where it goes as its program wrote it, else it goes in words."""
+        cursor = self.cursor
+        if result.dialect != self._policy.target.endpoint.dialect:
+            self.out.decisions.append(self._told(_UNCALLED.format(result.id), unit.hash, len(unit.message.text)))
+            return False
+        written = self._writer.results((result,))
+        self._put("tool", written)
+        for fragment in written:
+            self._add_plain(fragment)
+        if not cursor.first:
+            cursor.began, cursor.first = True, "user"
+        return True
 
     def _is_of_another(self, message: Message) -> bool:
         """Whether a message is a parameter that only another dialect puts among its messages."""
@@ -351,7 +377,9 @@ class Loop:
             message = message if endpoint.developer else translate.as_system(message)
             if place not in ("top", unit.role):  # its own bytes say who it was
                 message = msgspec.structs.replace(message, wire="")
-            return WrittenMessage(place, writer.top(message) if place == "top" else writer.message(place, message))
+            lost = translate.lost_members(unit.message, endpoint.dialect) if self._policy.settings.client else ()
+            fragment = writer.top(message) if place == "top" else writer.message(place, message)
+            return WrittenMessage(place, fragment, lost=lost)
         except UnsupportedContent as error:
             told = translate.described(unit.message)
             fragment = writer.top(told) if place == "top" else writer.message(place, told)
@@ -361,10 +389,10 @@ class Loop:
         guessed = self._policy.target.guessed
         return Decision("drop", "text", hash, self._policy.rule.id, reason, characters=characters, guessed=guessed)
 
-    def _behind(self, hash: str, characters: int) -> Decision:
-        """That a system message stands where it came, and not where its program has it."""
+    def _told(self, reason: str, hash: str, characters: int) -> Decision:
+        """That something goes as the text of the next message for ``reason``."""
         at, guessed = self.cursor.messages, self._policy.target.guessed
-        return Decision("text", "text", hash, self._policy.rule.id, BEHIND, at, characters=characters, guessed=guessed)
+        return Decision("text", "text", hash, self._policy.rule.id, reason, at, characters=characters, guessed=guessed)
 
     def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
         """Fragments in their place, with what a dialect of alternating roles writes before them."""
@@ -530,15 +558,18 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
     if answer.flat:
         return _flattened(unit, key, answer.flat, policy, writer, raw)
     log, lifted = _logged(unit, key, case, answer)
-    message = writer.assistant(unit.header, answer.blocks, answer.carry)
+    header, lost = _header(unit, policy, writer)
+    if lost:
+        log.tell(unit.hash, NO_MEMBER + ", ".join(lost))
+    message = writer.assistant(header, answer.blocks, answer.carry)
     if not message:
         log.take_back(_ALONE)
     if answer.parts:
-        log.decisions = [_placed(each, answer, message, unit.header, writer) for each in log.decisions]
+        log.decisions = [_placed(each, answer, message, header, writer) for each in log.decisions]
     if answer.carry is NOTHING and len(message) == 1 and not (policy.form == "native" and unit.thoughts):
         plain: Plain = message[0]
     else:
-        plain = Bare(unit.header, _without_thoughts(answer.blocks))
+        plain = Bare(header, _without_thoughts(answer.blocks))
     other = size.other if stored is unit else size_of(unit).other
     counts = policy.rule.reads_open if key.place.is_open else policy.counts_later
     native, told = (log.native, log.told) if counts else (0, 0)
@@ -547,8 +578,9 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
         goes.reasoning_tokens += report.reasoning or 0
     results: tuple[bytes, ...] = ()
     if unit.calls:
-        answers = translate.answers(unit, answer.calls, policy.target.endpoint.dialect, custom=policy.custom)
-        results = writer.results(answers)
+        given = translate.answers(unit, answer.calls, policy.target.endpoint.dialect, custom=policy.custom)
+        answers = _answered(given, policy, log)
+        results = writer.results(answers) if answers else ()
         goes.other += sum(weigh(result.content) for result in answers)
     return Written(
         log.decisions,
@@ -561,6 +593,35 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
         answer.off,
         lifted and any(each.block and each.message >= 0 for each in log.decisions),
     )
+
+
+def _header(unit: ResponseUnit, policy: Policy, writer: Writer) -> tuple[Response, Sequence[str]]:
+    """The header that a program's own message is written from in another dialect, and what of it is lost: an answer
+    that the model is to continue is continued where the dialect has that.
+    """
+    header, dialect = unit.header, policy.target.endpoint.dialect
+    if not header.message or header.origin.endpoint or policy.settings.client in ("", dialect):
+        return header, ()
+    lost = translate.lost_of(header.message)
+    if not writer.prefill or translate.BEGINS.isdisjoint(lost):
+        return header, lost
+    if writer.prefill == "member":
+        origin = msgspec.structs.replace(header.origin, dialect=dialect)
+        header = msgspec.structs.replace(header, message=translate.CONTINUED, origin=origin)
+    return header, [name for name in lost if name not in translate.BEGINS]
+
+
+def _answered(answers: Sequence[ToolResult], policy: Policy, log: DecisionLog) -> Sequence[ToolResult]:
+    """``answers`` as they go: of a program's calls without a result none in its own dialect, where the provider is to
+    judge what was sent; in another dialect the words that stand in are named.
+    """
+    client = policy.settings.client
+    if not client or all(result.status != "interrupted" for result in answers):
+        return answers
+    if client == policy.target.endpoint.dialect:
+        return [result for result in answers if result.status != "interrupted"]
+    log.stand_in_results([result for result in answers if result.status == "interrupted"], _UNANSWERED)
+    return answers
 
 
 def _logged(unit: ResponseUnit, key: Key, case: Case, answer: Answer) -> tuple[DecisionLog, bool]:

@@ -112,10 +112,15 @@ class ToolCall(_Part, frozen=True, tag="tool_call"):
     origin: Origin | None = None
 
 
+NO_CALL = ""
+"""The ``call_field`` of a result whose call is not in its conversation."""
+
+
 class ToolResult(_Part, frozen=True, tag="tool_result"):
     """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word.
 
-    ``dialect`` is the one that ``wire`` is written in, ``call_field`` the ``source_field`` of the call.
+    ``dialect`` is the one that ``wire`` is written in, ``call_field`` the ``source_field`` of the call: ``NO_CALL`` for
+    a result that a program of ``dialect`` sent without the call that it answers.
     ``source_field`` is the member of an object that ``content`` came in, where a dialect has several names for it;
     the object is part of ``content`` where that has no other member (``within``).
     """

@@ -98,6 +98,7 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool as offered to the model. ``parameters`` is a JSON schema as source text.
 
     ``wire`` is a definition as ``dialect`` writes it; a tool that the provider runs has nothing else but a name.
+    ``strict``: calls are held to the schema; ``None`` says nothing of it, as ``wire`` may.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: str = "{}"
     wire: str = ""
     dialect: str = ""
+    strict: bool | None = None
 
 
 class Tools(msgspec.Struct, frozen=True, tag="tools"):

@@ -71,6 +71,13 @@ class Writer(Protocol):
     custom_tools: Literal["all", "some", "none"]
     """The hosts of the dialect that have tools that take any text: of some their data says so."""
 
+    strict_tools: Literal["said", "held", "none"]
+    """Whether calls can be held to the schema of a function: where that is said, unless that is denied, or not."""
+
+    prefill: Literal["last", "member", ""]
+    """How an answer is begun for the model: by the assistant's message that stands last, if it has a member that says
+    so, or not at all."""
+
     def message(self, role: Literal["system", "user"], message: Message) -> bytes:
         """A system or user message. Raises ``UnsupportedContent`` for media that the dialect has no place for."""
         ...

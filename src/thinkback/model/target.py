@@ -19,7 +19,10 @@ class Settings(msgspec.Struct, frozen=True):
     """Effective settings of one request. ``explicit`` names the keys a person set (anything above endpoint data).
 
     ``carry``: ``keep_last`` is what every app carries along, which a finished turn without reasoning empties.
-    ``params`` are the request fields that settings name, as a JSON object.
+    ``params`` are the request fields that settings name, as a JSON object. ``client`` is the dialect of the program
+    whose request is passed on, empty for a request of our own: a call that it sent without a result gets none in its
+    own dialect, and one that is named in any other. ``client_reasons``: its request brings reasoning, which goes
+    along wherever it may, where no setting speaks.
     """
 
     enabled: bool = True
@@ -72,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True):
     agents_parallel: int = 4
     agents_max_effort: str | None = None
     params: str = ""
+    client: str = ""
+    client_reasons: bool = False
     explicit: frozenset[str] = frozenset()
 
 

@@ -137,6 +137,7 @@ class Exchange:
         # The request that was built last, and the hash of its record.
         self._plan: Plan | None = None
         self._dropped = losses.NONE_DROPPED
+        self._answers: losses.Answers | None = None
         self._recorded = ""
         self._result: ReadResult | None = None
         self._is_whole = self._is_stored = False
@@ -245,7 +246,9 @@ class Exchange:
     def _reattach(self) -> str:
         """The share of earlier answers whose reasoning is known and goes along; empty where none does."""
         resumed = self._resumed
-        return self._dropped.amend(resumed.reattach) if resumed is not None and not self._received.as_written else ""
+        if resumed is None or self._received.as_written:
+            return ""
+        return self._dropped.amend(str(self._answers) if self._answers is not None else "unavailable")
 
     # -- the flow --------------------------------------------------------------------------------------------------
 
@@ -254,7 +257,7 @@ class Exchange:
         try:
             view = yield from self._opened()
             resumed = yield from resume.resume(view, new_id(), new_id(), self._began, rests=self._rests)
-            self._resumed, self._degraded = resumed, resumed.degraded
+            self._resumed, self._degraded, self._answers = resumed, resumed.degraded, resumed.answers
             self._begun_with = len(resumed.history.commits)
             self._refuse_unknown(resumed)
             if self._received.counts_only:
@@ -291,6 +294,7 @@ class Exchange:
         history, begun_with = resumed.history, len(found.history.commits)
         history.renew([*found.history.commits, *history.commits[self._begun_with :]], _NO_LOG)
         self._resumed = found._replace(history=history, line=resumed.line, goes_on=resumed.goes_on)
+        self._answers = found.answers
         self._begun_with = begun_with
         self._refuse_unknown(found)
         return view, self._resumed
@@ -475,6 +479,9 @@ class Exchange:
         self._left = (*left, *presentation.withheld_from(view, plan))
         self._served, self._plan = route, plan
         self._dropped = losses.dropped(plan, resumed.history.commits)
+        if resumed.answers is not None and (resumed.answers.missing or resumed.answers.brought):
+            own = losses.own_reasoning(plan, resumed.history.commits)
+            self._answers = losses.answers(resumed.history.commits, resumed.lost, own)
         self._attempts += 1
         return plan
 
@@ -523,8 +530,8 @@ class Exchange:
     def _record(self, view: View, resumed: Resumed, turn: _Turn, step: Step) -> Flow[list[Commit]]:
         """Store a step of the turn, with that by which its response is found again."""
         shape, client = front(self._received.front), self._received.client
-        prefix = shape.id_prefix if shape.body.previous else None
-        sightings = retention.sightings(resumed.known, step, view.scope, prefix)
+        goes_on = bool(shape.body.previous)
+        sightings = retention.sightings(resumed.known, step, view.scope, shape.id_prefix, goes_on=goes_on)
         commits, entry = turn.line.sealed(step, sightings)
         kept = retention.packed(step) if client.withholds else None
         try:

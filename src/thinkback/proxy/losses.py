@@ -10,7 +10,7 @@ Promises: what is missing stays so for as long as the conversation has it. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from thinkback.compile.guard import OTHER_ACCOUNT
@@ -28,18 +28,22 @@ _GENERATED = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[0-9A-Za-z]{9}")
 
 
 class Answers(NamedTuple):
-    """How many answers of a conversation are known, missing, and brought by the client without a sign of a model."""
+    """How many answers of a conversation are known, missing, and brought by the client without a sign of a model.
+
+    ``own`` are those that are not known and whose reasoning the client itself sent, so that it went.
+    """
 
     known: int
     missing: int
     brought: int
+    own: int = 0
 
     def __str__(self) -> str:
         """As the header says it."""
-        word = "complete" if self.known else "unknown" if self.brought else "not-needed"
+        word = "complete" if self.known or self.own else "unknown" if self.brought else "not-needed"
         if self.missing:
-            word = "partial" if self.known else "none"
-        counts = (("missing", self.missing), ("brought", self.brought))
+            word = "partial" if self.known or self.own else "none"
+        counts = (("missing", self.missing), ("brought", self.brought), ("own", self.own))
         return "; ".join([word, *(f"{name}={count}" for name, count in counts if count)])
 
 
@@ -140,23 +144,38 @@ def _is_a_models(draft: Draft) -> bool:
             return False
 
 
-def answers(commits: Sequence[Commit], lost: Collection[str]) -> Answers:
-    """The answers in a history that ends with a request, which brought the ``lost`` responses.
+_GOES = frozenset({"native", "field", "tags"})
+
+
+def own_reasoning(plan: Plan, commits: Sequence[Commit]) -> frozenset[str]:
+    """The responses that nothing is known of and whose reasoning, which the client brought, goes in ``plan``."""
+    going = {made.block for made in plan.decisions if made.action in _GOES and made.what != "text" and made.block}
+    if not going:
+        return frozenset()
+    known = set(_known(commits, going).values())
+    return frozenset(commit.response for commit in commits if commit.hash in going and commit.response not in known)
+
+
+def answers(commits: Sequence[Commit], lost: Collection[str], own: Set[str] = frozenset()) -> Answers:
+    """The answers in a history that ends with a request, which brought the ``lost`` responses; ``own`` as in
+    ``own_reasoning``.
 
     Behind a known answer one that is not known is missing, unless it is the beginning of the next one.
     """
     records = (surviving(commit.value) for commit in commits if commit.kind == "request")
     said = (record.target.get(REMARK, "") for record in records if isinstance(record, Request))
     marked = {*lost, *(id for ids in said for id in ids.split())}
-    known = missing = brought = 0
+    known = missing = brought = own_ones = 0
     for answer in _answers(commits):
         if answer.is_known:
             known += 1
+        elif not own.isdisjoint(answer.ids):
+            own_ones += 1
         elif (known and not answer.is_last) or not marked.isdisjoint(answer.ids):
             missing += 1
         else:
             brought += 1
-    return Answers(known, missing, brought)
+    return Answers(known, missing, brought, own_ones)
 
 
 def _answers(commits: Sequence[Commit]) -> Iterator[_Answer]:

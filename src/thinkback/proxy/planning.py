@@ -7,16 +7,17 @@ anything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from thinkback.errors import ThinkbackError
+from thinkback.compile.write import NO_MEMBER, RESULT_OF, UNCARRIED
+from thinkback.errors import ThinkbackError, UnsupportedContent
 from thinkback.log.erasing import END_USER
 from thinkback.model import canonical
-from thinkback.model.blocks import ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Commit, Draft
+from thinkback.model.blocks import Unknown
+from thinkback.model.commits import Commit
 from thinkback.model.target import Settings, Target, merge, merge_headers, name_conversation
 from thinkback.proxy import losses, preserve_json, recognition
 from thinkback.proxy.events import Route
@@ -25,7 +26,7 @@ from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
 from thinkback.turn import prompt_cache
 from thinkback.turn.own_fields import not_for
-from thinkback.turn.plan import AS_WRITTEN, CHOSEN, UNASKED, Plan, remarked
+from thinkback.turn.plan import AS_WRITTEN, CHOSEN, LEFT_OUT, UNASKED, Plan, remarked
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
@@ -34,6 +35,10 @@ _INCLUDE = "reasoning.includeInContext"
 REFUSED_FOR = 3600 * 1_000_000
 REFUSALS = 1024
 _SHOWN = 300
+# What became of a control that the model is not given.
+_UNMET = ("absent", "suppressed", "unrepresentable")
+# Characters of what is left out that a record names.
+_NAMED = 2000
 
 
 class Planned(NamedTuple):
@@ -126,9 +131,14 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings, refu
     if received.as_written:  # what this place does not take went there all the same
         return Planned(plan, ())
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
-    unreadable = _unreadable_items(plan, resumed.history.commits)
-    unpaired = _unpaired_results(resumed.known.drafts)
-    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *unreadable, *unpaired, *own.values()})))
+    unmet = (
+        f"{control.key} {control.value}: {control.reason}"
+        for control in plan.controls
+        if control.key in translated.asked and control.state in _UNMET
+    )
+    changed = _changed_messages(plan, resumed.history.commits, target, {path.rpartition(".")[2] for path in own})
+    left = tuple(sorted({*translated.left, *refused, *tools, *unmet, *changed, *own.values()}))
+    return Planned(remarked(plan, {**plan.remarks, LEFT_OUT: "; ".join(left)[:_NAMED]}) if left else plan, left)
 
 
 class Bound(NamedTuple):
@@ -148,31 +158,46 @@ def bound_reasoning(view: View, resumed: Resumed, route: Route, settings: Settin
     return Bound(chain.length if chain is not None else 0, len(there))
 
 
-def _unpaired_results(drafts: Sequence[Draft]) -> Iterator[str]:
-    """Tool results that stay away as their call is not in the conversation, and calls whose result was made up."""
-    called: dict[str, int] = {}
-    answered: set[str] = set()
-    last_said = max((at for at, draft in enumerate(drafts) if draft.kind == "user"), default=-1)
-    for at, draft in enumerate(drafts):
-        if isinstance(draft.value, ToolCall) and draft.value.id:
-            called.setdefault(draft.value.id, at)
-        elif isinstance(draft.value, ToolResult) and draft.value.id:
-            answered.add(draft.value.id)
-            if draft.value.id not in called:
-                yield f"result of {draft.value.id}: its call is not in the request"
-    for id, at in called.items():
-        if id not in answered and at < last_said:
-            yield f"result of {id}: the request has none, so that the model is told of an interruption"
+def _changed_messages(plan: Plan, commits: Sequence[Commit], target: Target, own: Collection[str]) -> Iterator[str]:
+    """What of the conversation's messages does not go as its program wrote it: results without a call and calls without
+    a result, items that only their maker can read, parts of earlier messages that the dialect has no place for, members
+    of messages that are not among the fields ``own`` of one provider.
 
-
-def _unreadable_items(plan: Plan, commits: Sequence[Commit]) -> Iterator[str]:
-    """The items of earlier responses that stay away, as only their maker can read them: a sealed compaction, say."""
-    gone = {each.block for each in plan.decisions if each.action == "drop" and each.what == "text"}
-    for commit in commits if gone else ():
-        if commit.hash in gone and isinstance(commit.value, Unknown):
+    Raises ``UnsupportedContent`` for such a part of what is asked now, and for a request without any message.
+    """
+    if not len(plan.request) and not plan.kept:
+        raise UnsupportedContent(
+            f"the request has no message besides its system prompt, and {target.endpoint.id} answers none",
+            details={"param": "messages"},
+            next_actions=("send a message of the user's",),
+        )
+    told = [each for each in plan.decisions if each.what == "text" and each.action in ("drop", "text")]
+    gone = {each.block: each for each in told if each.action == "drop"}
+    yield from (each.reason for each in told if each.action == "text" and each.reason.startswith(RESULT_OF))
+    for each in told:
+        members = each.reason.removeprefix(NO_MEMBER).split(", ") if each.reason.startswith(NO_MEMBER) else ()
+        if named := [member for member in members if member not in own]:
+            yield NO_MEMBER + ", ".join(named)
+    asked = True  # behind the last answer
+    for commit in reversed(commits) if gone else ():
+        asked = asked and commit.kind != "response"
+        if commit.hash not in gone:
+            continue
+        reason = gone[commit.hash].reason
+        if reason.startswith(UNCARRIED):
+            why = reason.removeprefix(UNCARRIED)
+            if asked:
+                raise UnsupportedContent(
+                    f"a part of the request's message cannot go to {target.endpoint.id}: {why}",
+                    details={"param": "messages", "dialect": target.endpoint.dialect},
+                    next_actions=("leave the part out", "or use a model whose endpoint takes it"),
+                )
+            yield f"a part of an earlier message: {why}"
+        elif isinstance(commit.value, Unknown):
             item = canonical.decode_lenient(commit.value.wire)
             kind = item.get("type") if isinstance(item, dict) else None
-            yield f"{kind if isinstance(kind, str) else 'item'}: only its maker can read it"
+            why = reason if commit.value.text else "only its maker can read it"
+            yield f"{kind if isinstance(kind, str) else 'item'}: {why}"
 
 
 def body_of(plan: Plan, received: Received) -> bytes:
@@ -189,12 +214,11 @@ def body_of(plan: Plan, received: Received) -> bytes:
 
 
 def _settings(view: View, settings: Settings, *, readable: bool | None) -> Settings:
-    if readable != settings.readable:
-        settings = msgspec.structs.replace(settings, readable=readable)
+    settings = msgspec.structs.replace(settings, readable=readable, client=view.received.front)
     if _INCLUDE in settings.explicit or all(draft.kind != "reasoning" for draft in view.request.drafts):
         return settings
     # A client that sends reasoning back wants it to go along, wherever it may.
-    return msgspec.structs.replace(settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE})
+    return msgspec.structs.replace(settings, include_in_context=True, client_reasons=True)
 
 
 def _hindrance(view: View, target: Target, refusal: str) -> str | None:

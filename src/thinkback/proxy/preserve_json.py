@@ -1,8 +1,8 @@
 """A request that was planned, in the bytes of the client that sent it: white space, order, numbers and escapes stay.
 
 Promises: the result says what the plan says, as JSON; where the client says the same, its own bytes stand. Cache marks
-are the client's: the log has those of another day. With nothing to change the result is what the client sent. Must not:
-know what a request means. Pure.
+are the client's (the log has those of another day), and so are a message's name and that it is to be continued. With
+nothing to change the result is what the client sent. Must not: know what a request means. Pure.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _LEVELS = 5
 # How far ahead the client's version of an element is looked for, where the plan left out what is before it.
 _AHEAD = 16
 _MARK = "cache_control"
+# What a client says of a message that providers give and the log has not: who speaks, or that it is to be continued.
+_OF_A_MESSAGE = frozenset({"name", "partial", "prefix"})
 _SORT = ("role", "type", "id")
 _OBJECT, _LIST = b"{"[0], b"["[0]
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -62,10 +64,11 @@ def _object(client: Raw, planned: Raw, levels: int) -> Raw:
 
 def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: int) -> Raw:
     """The members that both have in the client's order, then those of the plan."""
-    changed = theirs.keys() - {_MARK} != ours.keys() - {_MARK}
+    own = {_MARK, *(_OF_A_MESSAGE - ours.keys() if "role" in theirs else ())}
+    changed = theirs.keys() - own != ours.keys() - own
     members: dict[str, Raw] = {}
     for key, source in theirs.items():
-        wanted = source if key == _MARK else ours.get(key)
+        wanted = source if key in own else ours.get(key)
         if wanted is None:
             changed = True
             continue

@@ -7,7 +7,8 @@ first of its conversation, and that is said. Must not: decide what is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from thinkback.log.echo_digests import EchoedMessage
 from thinkback.log.protocol import MAIN, About, Seen
 from thinkback.log.seal import seal
 from thinkback.log.twins import unmarked
-from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
+from thinkback.model.blocks import NO_CALL, Origin, Text, ToolCall, ToolResult
 from thinkback.model.commits import (
     Commit,
     Draft,
@@ -41,7 +42,8 @@ class Resumed(NamedTuple):
     """``known`` is the whole conversation as its client sees it, ``history`` the same with what was recognised.
 
     ``goes_on`` says whether it was found in the log. ``missing`` are (message, why) of answers whose reasoning is not
-    there, ``lost`` the responses among them that are a model's for sure; ``reattach`` says as much to the client.
+    there, ``lost`` the responses among them that are a model's for sure; ``answers`` counts them, ``None``
+    where nobody can know.
     ``degraded``: the log could not be asked. ``line`` is where it is recorded, with what the client brought.
     ``unknown``: it names a response to go on from that nothing is known of, so that it cannot be answered.
     ``earlier`` is the line that it was on so far, where it goes on from another place. ``chosen`` says how it was
@@ -53,7 +55,7 @@ class Resumed(NamedTuple):
     goes_on: bool
     missing: Sequence[tuple[int, str]]
     lost: Sequence[str]
-    reattach: str
+    answers: losses.Answers | None
     degraded: bool
     line: Line
     unknown: bool
@@ -87,14 +89,14 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     line = _line(view, known, found, begun, Step(step, (), began))
     base = found.base
     can_know = client.records and not (wants and degraded)
-    reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
+    answers = losses.answers(found.history.commits, lost) if can_know else None
     # below full recording the questions of what it names are nowhere
     unknown = can_know and known.previous != "" and (base is None or client.withholds)
     if unknown:
-        reattach = "none; missing=1"
+        answers = losses.Answers(0, 1, 0)
     goes_on = base is not None
     more = (found.earlier, found.chosen, found)
-    return Resumed(whole, found.history, goes_on, missing, lost, reattach, degraded, line, unknown, *more)
+    return Resumed(whole, found.history, goes_on, missing, lost, answers, degraded, line, unknown, *more)
 
 
 def on_another(view: View, resumed: Resumed, other: Seen, step: str) -> Lookups[Resumed]:
@@ -108,7 +110,7 @@ def on_another(view: View, resumed: Resumed, other: Seen, step: str) -> Lookups[
 def _line(view: View, known: Request, found: KnownConversation, begun: Beginning, step: Step) -> Line:
     """Place the record behind its base, else as ``begun``; its history takes up what the client brings."""
     client, base = view.received.client, found.base
-    at, commits = _brought(found, known, step, withholds=client.withholds)
+    at, commits = _brought(found, known, step, view.received.front, withholds=client.withholds)
     # where it was seen there is no branch any more
     branch = (base.branch or f"{MAIN}-{step.id[:8]}") if base is not None else MAIN
     place, name = begun if base is None else (base.session, f"{client.key}/{base.session}")
@@ -166,10 +168,15 @@ def _whole(found: KnownConversation, request: Request) -> Request:
     return recognition.request_of(drafts, request.previous, request.marks)
 
 
-def _brought(found: KnownConversation, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
-    """Where the log goes on, and what the client brings behind it. The history that is sent takes up its own."""
+def _brought(
+    found: KnownConversation, known: Request, step: Step, front: str, *, withholds: bool
+) -> tuple[Head, list[Commit]]:
+    """Where the log goes on, and what the client of dialect ``front`` brings behind it. The history that is sent takes
+    up its own.
+    """
     at = found.history.head
-    drafts = added(found.history.commits, known.drafts, known.said, found.through, found.copies, found.begun)
+    copies, begun = found.copies, found.begun
+    drafts = added(found.history.commits, known.drafts, known.said, found.through, copies, begun, front)
     commits = seal(Step(step.id, tuple(drafts), step.time), at)
     found.history.take(commits)
     if withholds:  # the log has another history: without what was said
@@ -214,8 +221,9 @@ def added(
     through: int,
     restored: Mapping[int, Sequence[Draft]],
     begun: int = 0,
+    front: str = "",
 ) -> list[Draft]:
-    """What a request adds to ``base``, in order.
+    """What a request of dialect ``front`` adds to ``base``, in order.
 
     ``drafts`` are those of the whole request and ``said`` its messages; ``base`` ends with message ``through`` (-1: it
     is empty), or with ``begun`` drafts of the message behind it. ``restored`` has the drafts of stored responses for
@@ -242,7 +250,7 @@ def added(
                 rest += restored[number]
             continue
         rest.append(draft)
-    rest = _answering(base, rest)
+    rest = _answering(base, rest, {draft.response for answer in restored.values() for draft in answer}, front)
     return result + _closing(base, rest) + rest
 
 
@@ -307,10 +315,12 @@ def _tools_change(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft
     return [Draft("tools", Tools(next(known, now)))]
 
 
-def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
-    """``drafts`` whose results name the calls that stand before them: clients make up ids of their own.
+def _answering(base: Sequence[Commit], drafts: Sequence[Draft], restored: Collection[str], front: str) -> list[Draft]:
+    """``drafts`` whose results name the calls that stand before them: clients make up ids of their own for the calls
+    of ``base`` and of the ``restored`` responses.
 
-    A result that names none of the open calls answers the first of its name, else the first there is.
+    A result that names none of those answers the first of its name, else the first there is. Calls that the client
+    brought itself have its own ids. A result that nothing called for is marked so.
     """
     if not any(draft.kind == "tool_result" for draft in drafts):
         return list(drafts)
@@ -321,14 +331,36 @@ def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
         if draft.kind == "response":
             waiting = _waiting()
         elif isinstance(value, ToolCall):
-            _wait(waiting, value)
+            _wait(waiting, value, is_clients=draft.response not in restored and value.id != "")
         elif isinstance(value, ToolResult):
-            call = waiting.take(("id", value.id), ("name", value.name) if value.name else ())
+            call = waiting.take(("id", value.id), *_unnamed(value))
             if call is not None and call.id != value.id:
                 value = msgspec.structs.replace(value, id=call.id, wire="", dialect="")
-                draft = msgspec.structs.replace(draft, value=value)
+            elif call is None and not _calls(value.id, base, result):
+                value = msgspec.structs.replace(value, call_field=NO_CALL, dialect=front)
+            draft = draft if value is draft.value else msgspec.structs.replace(draft, value=value)
         result.append(draft)
     return result
+
+
+_ANY = "any"
+
+
+def _unnamed(result: ToolResult) -> Iterator[tuple[str, ...]]:
+    """How a result is told what it answers but by the id that it has."""
+    if result.name:
+        yield ("name", result.name)
+    yield ()
+    if not result.id:
+        if result.name:
+            yield (_ANY, result.name)
+        yield (_ANY,)
+
+
+def _calls(id: str, base: Sequence[Commit], drafts: Sequence[Draft]) -> bool:
+    """True where an earlier call has this ``id``."""
+    values = itertools.chain((each.value for each in base), (each.value for each in drafts))
+    return id != "" and any(isinstance(value, ToolCall) and value.id == id for value in values)
 
 
 def _waiting(calls: Iterable[ToolCall] = ()) -> Waiting[ToolCall]:
@@ -338,8 +370,11 @@ def _waiting(calls: Iterable[ToolCall] = ()) -> Waiting[ToolCall]:
     return waiting
 
 
-def _wait(waiting: Waiting[ToolCall], call: ToolCall) -> None:
-    waiting.add(call, ("id", call.id), ("name", call.name), ())
+def _wait(waiting: Waiting[ToolCall], call: ToolCall, *, is_clients: bool = False) -> None:
+    if is_clients:
+        waiting.add(call, ("id", call.id), (_ANY, call.name), (_ANY,))
+    else:
+        waiting.add(call, ("id", call.id), ("name", call.name), ())
 
 
 def _closing(base: Sequence[Commit], rest: Sequence[Draft]) -> list[Draft]:

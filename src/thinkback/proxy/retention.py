@@ -18,7 +18,7 @@ from thinkback.log.erasing import skeleton, tombstone
 from thinkback.log.protocol import About, AppendRequest, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
-from thinkback.model.blocks import Text
+from thinkback.model.blocks import Text, ToolCall
 from thinkback.model.commits import (
     NOT_RECORDED,
     Commit,
@@ -34,6 +34,7 @@ from thinkback.model.commits import (
 )
 from thinkback.proxy import recognition
 from thinkback.proxy.recognition import OF_A_RESPONSE
+from thinkback.wire.writing import call_id
 
 Recording: TypeAlias = Literal["full", "reasoning", "metadata", "off"]
 """What of a request is kept: all, reasoning without what was said, no content at all, or nothing."""
@@ -154,10 +155,12 @@ def _whole_response(step: Step) -> Draft | None:
     return header
 
 
-def sightings(request: recognition.Request, step: Step, scope: bytes, id_prefix: str | None) -> list[Sighting]:
+def sightings(
+    request: recognition.Request, step: Step, scope: bytes, id_prefix: str, *, goes_on: bool
+) -> list[Sighting]:
     """By what the response in ``step`` is found again; one that broke off only by what stands before it.
 
-    ``id_prefix`` stands before the id that the client is given; ``None`` where its dialect goes on from no id.
+    ``id_prefix`` stands before the id that the client is given; ``goes_on``: its dialect goes on from such an id.
     """
     header = _whole_response(step)
     if header is None:
@@ -165,14 +168,27 @@ def sightings(request: recognition.Request, step: Step, scope: bytes, id_prefix:
         return matching.cut_sightings(scope, request.said, begun, request.links) if begun else []
     assert isinstance(header.value, Response)
     answer = [draft for draft in step.drafts if draft.response == header.response and draft.kind in OF_A_RESPONSE]
-    shown = "" if id_prefix is None else f"{id_prefix}{header.response}"
+    shown = f"{id_prefix}{header.response}" if goes_on else ""
     found = matching.sightings(scope, request.drafts, request.said, answer, shown, request.links, request.marks)
+    handed_out = [_with_id(draft, f"{id_prefix}{header.response}") for draft in answer]
+    if handed_out != answer:  # the client was given ids for calls that came without any
+        more = matching.sightings(scope, request.drafts, request.said, handed_out, "", request.links, request.marks)
+        known = {one.digest for one in found}
+        found += [one for one in more if one.digest not in known]
     if shown:
         ids = [header.value.id, *(id for draft in answer for id in _item_ids(draft))]
         found += [
             Sighting(scope, echo_digests.of_response(id), header.response) for id in dict.fromkeys(filter(None, ids))
         ]
     return found
+
+
+def _with_id(draft: Draft, shown: str) -> Draft:
+    """``draft`` with the id that the client of the response ``shown`` was given for a call that came without one."""
+    value = draft.value
+    if not isinstance(value, ToolCall) or value.id:
+        return draft
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, id=call_id("", shown, draft.index)))
 
 
 def _item_ids(draft: Draft) -> list[str]:

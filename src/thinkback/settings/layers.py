@@ -25,7 +25,10 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 WRITABLE = LAYERS[2:]
 EXPLICIT = "explicit"
 CARRY = "carry"
+CLIENT, CLIENT_REASONS = "client", "client_reasons"
 _INCLUDE = "reasoning.includeInContext"
+# What a record says beside settings that have a name.
+_UNNAMED = (CARRY, CLIENT, CLIENT_REASONS, EXPLICIT)
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -144,15 +147,20 @@ def snapshot(settings: Settings) -> dict[str, str]:
     texts = {name: to_text(value) for name, value in values.items() if value is not None}
     if settings.carry:
         texts[CARRY] = to_text(value=True)
+    if settings.client:
+        texts[CLIENT] = settings.client
+    if settings.client_reasons:
+        texts[CLIENT_REASONS] = to_text(value=True)
     explicit = settings.explicit & values.keys()
     return {**texts, EXPLICIT: " ".join(sorted(explicit))} if explicit else texts
 
 
 def restore(record: Mapping[str, str]) -> Settings:
     """The settings that ``snapshot`` wrote down, to recompute what was decided under them."""
-    fields = {find(name).field: parse(name, text) for name, text in record.items() if name not in (CARRY, EXPLICIT)}
+    fields = {find(name).field: parse(name, text) for name, text in record.items() if name not in _UNNAMED}
     explicit = record.get(EXPLICIT, "").split()
-    return msgspec.convert({**fields, "explicit": explicit, "carry": CARRY in record}, Settings)
+    client = {"client": record.get(CLIENT, ""), "client_reasons": CLIENT_REASONS in record}
+    return msgspec.convert({**fields, "explicit": explicit, "carry": CARRY in record, **client}, Settings)
 
 
 def _resolve_default(key: str, value: Value) -> Value | None:

@@ -33,10 +33,12 @@ UNASKED = "readable"
 """Under this name a record says why nothing readable was asked for in spite of the setting."""
 AS_WRITTEN = "as_written"
 CHOSEN = "chosen"
-REMARKS = frozenset({AS_WRITTEN, "cache", CHOSEN, "lost", "not_found", UNASKED})
+LEFT_OUT = "left_out"
+REMARKS = frozenset({AS_WRITTEN, "cache", CHOSEN, LEFT_OUT, "lost", "not_found", UNASKED})
 """What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
 ``lost`` the ids of the responses among them that a model gave. ``chosen`` says how the conversation was chosen where
-the log has several with equal words. ``cache`` is the request that the prompt cache is judged
+the log has several with equal words. ``left_out`` names what a program asked for and the place does not take.
+``cache`` is the request that the prompt cache is judged
 by, where that stands on another line. ``as_written`` is why it went in the client's words, with nothing added to them.
 """
 
@@ -272,7 +274,7 @@ def _end(
 ) -> _End:
     endpoint, rule = target.endpoint, target.rule
     writer = writer_for(endpoint)
-    offered, foreign, functions = translate.tools(tools, endpoint.dialect, custom=custom)
+    offered, foreign, functions, lost = translate.tools(tools, endpoint.dialect, writer, custom=custom)
     names = frozenset(custom_tools.as_function(tool).name for tool in functions)
     system = request.system
     if not system and rule.default_system and "instructions" not in params:
@@ -281,6 +283,8 @@ def _end(
     left = [Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign]
     reason = f"{endpoint.id} has no custom tools: it is a function of one string there, and its calls are read back"
     left += [Control("tools", name, "represented", reason) for name in sorted(names)]
+    reason = f"{{}} is not sent, as {endpoint.dialect} has no name for it"
+    left += [Control("tools", name, "represented", reason.format(member)) for name, member in lost]
     return _End(writer.end(target.model if endpoint.model_in_body else "", offered, system, params), tuple(left), names)
 
 

@@ -24,11 +24,17 @@ def function(tool: Tool) -> bytes:
     """A tool definition as chat completions have it, verbatim where it came so."""
     if tool.wire:
         return canonical.raw(tool.wire)
-    return b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b}}' % (
+    return b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b%b}}' % (
         _string(tool.name),
         _string(tool.description),
         canonical.raw(tool.parameters),
+        strict(tool),
     )
+
+
+def strict(tool: Tool) -> bytes:
+    """The member of a definition that says whether calls are held to its schema; nothing where nothing is said."""
+    return b"" if tool.strict is None else b',"strict":' + canonical.encode(tool.strict)
 
 
 def end(model: str, tools: Sequence[bytes], params: Mapping[str, Any]) -> bytes:

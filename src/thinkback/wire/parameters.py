@@ -92,7 +92,8 @@ class Parameters(msgspec.Struct, frozen=True):
     smallest and the largest value, where other dialects allow more. ``longest_user``: characters of the end user's
     name, 0 without a limit. ``handled``: set by whoever sends the request. ``implied``: values that request what every
     dialect does anyway. ``refused``: what a request to another dialect must not lose. ``own``: fields for one provider
-    alone; a name behind a dot is a member of each object in a list. ``normal`` gives parameters in the spelling of
+    alone; a name behind a dot is a member of each object in a list. ``bare``: objects
+    that ask for something without a member. ``normal`` gives parameters in the spelling of
     these tables, ``None`` where there is only one spelling.
     """
 
@@ -106,6 +107,7 @@ class Parameters(msgspec.Struct, frozen=True):
     implied: Mapping[str, tuple[Any, ...]]
     refused: tuple[Refusal, ...]
     own: tuple[str, ...]
+    bare: frozenset[str]
     choice: ToolChoice | None
     form: AnswerForm
     reasoning: Reasoning

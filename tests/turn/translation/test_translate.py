@@ -111,7 +111,7 @@ def _arrives(front: str, params: dict[str, Any], spoken: str) -> None:
         told = any(line.startswith(name) for line in done.left)
         assert told or arrived.common.get(name) == value or value in (0, {}, False)
     for name in wishes.rest:
-        assert f"{name}: {spoken} has no name for it" in done.left
+        assert any(line.startswith(f"{name}: ") for line in done.left)
 
 
 @pytest.mark.parametrize("front", FRONTS)
@@ -238,3 +238,33 @@ def test_every_pair_of_dialects_is_translated() -> None:
     ]
 
     assert len(FRONTS) * len(MAKERS) == len(done)
+
+
+@pytest.mark.parametrize(
+    ("front", "params", "spoken", "expected"),
+    [
+        ("openai-chat", {"store": True}, "openai-responses", "store: whoever sends the request sets it there"),
+        ("openai-chat", {"reasoning_effort": "huge"}, "anthropic", "reasoning_effort: its value has no equal there"),
+        ("openai-chat", {"metadata": {"a": "b"}}, "anthropic", "metadata: anthropic has no name for it"),
+        (
+            "openai-responses",
+            {"prompt_cache_retention": "24h"},
+            "openai-chat",
+            "prompt_cache_retention: llamacpp may not know it",
+        ),
+        ("anthropic", {"thinking": {"extra": 1}}, "mistral", "thinking.extra: mistral has no name for it"),
+        ("gemini", {"store": True}, "openai-responses", "store: whoever sends the request sets it there"),
+        ("openai-responses", {"text": {"other": 1}}, "ollama", "text.other: ollama has no name for it"),
+        (
+            "gemini",
+            {"toolConfig": {"other": 1}},
+            "bedrock",
+            "toolConfig.other: bedrock says another thing by that name",
+        ),
+    ],
+)
+def test_the_reason_why_a_parameter_is_left_is_true(
+    front: str, params: dict[str, Any], spoken: str, expected: str
+) -> None:
+    """A dialect may have the name and another meaning, or values of its own, and some names are set for everybody."""
+    assert ((expected,) if expected else ()) == translate(front, target(spoken), params, Settings()).left

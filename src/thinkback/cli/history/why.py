@@ -165,6 +165,8 @@ def print_plan(session: str, which: str, plan: Plan, *, is_next: bool = False) -
         terminal.out(line)
     if chosen := plan.remarks.get("chosen"):
         terminal.out(terminal.clean(chosen))
+    if left_out := plan.remarks.get("left_out"):
+        terminal.out(pen(f"left out or changed: {terminal.clean(left_out)}", "yellow"))
     missing = plan.remarks.get("not_found")
     if missing:
         terminal.out(pen(f"reasoning that was not found, by message: {terminal.clean(missing)}", "yellow"))

@@ -86,6 +86,8 @@ def write(dialect: Dialect, form: Form | None, lost: list[str]) -> Params:
     params = {key: value for key, value in dialect.options(wanted).items() if key != "stream"}
     if form.strict is not None and "strict" in place.takes:
         params = merge(params, nested(f"{place.about}.strict", form.strict))
+    elif form.strict:
+        lost.append(f"strict of the answer's schema: {dialect.name} has no name for it")
     if form.description and "description" in place.takes:
         params = merge(params, nested(f"{place.about}.description", form.description))
     elif form.description:

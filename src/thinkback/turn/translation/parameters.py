@@ -14,7 +14,7 @@ from thinkback.turn.translation import choices, forms, reasoning
 from thinkback.turn.translation.choices import Choice
 from thinkback.turn.translation.paths import first, leaves, nested, within
 from thinkback.wire.dialect import Dialect
-from thinkback.wire.parameters import Form, Params
+from thinkback.wire.parameters import Form, Parameters, Params
 from thinkback.wire.registry import dialect
 
 # What every model does unless told otherwise.
@@ -51,6 +51,7 @@ def read(spoken: str, params: Params) -> Wishes:
     settings = reasoning.read(words.reasoning, params, seen)
     rest = (path for path in leaves(params) if not within(path, seen))
     said = tuple(path for path in rest if lookup(params, path) not in words.implied.get(path, ()))
+    said += tuple(path for path in sorted(words.bare) if lookup(params, path) == {})
     return Wishes(common, choice, settings, said, form, beside)
 
 
@@ -69,10 +70,35 @@ def write(target: Target, wishes: Wishes) -> tuple[Params, list[str]]:
         if path:
             params = merge(params, nested(path, _fitting(native, name, value, lost)))
         elif value != _NEUTRAL.get(name):
-            lost.append(f"{name}: {native.name} has no name for it")
+            knows = any(name in names for names in words.names_at.values())
+            reason = f"{target.endpoint.id} may not know it" if knows else f"{native.name} has no name for it"
+            lost.append(f"{name}: {reason}")
     params = merge(params, choices.write(native, wishes.choice, lost))
     params = choices.write_beside(native, wishes.beside, params, lost)
     return merge(params, forms.write(native, wishes.form, lost)), lost
+
+
+def why_left(path: str, words: Parameters, theirs: Parameters, spoken: str) -> str:
+    """Why a request to the dialect ``spoken``, whose words are ``theirs``, goes without what stands at ``path`` in one
+    of the dialect with ``words``.
+    """
+    top = path.partition(".")[0]
+    if top in theirs.handled:
+        return "whoever sends the request sets it there"
+    if within(path, _paths_of(words)):
+        return "its value has no equal there"
+    if any(place.partition(".")[0] == top for place in _paths_of(theirs)):
+        return f"{spoken} says another thing by that name"
+    return f"{spoken} has no name for it"
+
+
+def _paths_of(words: Parameters) -> list[str]:
+    """The paths of the parameters that a dialect has words for."""
+    reasoning = words.reasoning
+    choice = (words.choice.path,) if words.choice is not None else ()
+    places = (reasoning.effort, reasoning.budget, reasoning.switch, reasoning.shown, words.form.paths, choice)
+    found = [path for paths in (*words.names.values(), *words.read_only.values(), *places) for path in paths]
+    return [*found, *([reasoning.verbosity] if reasoning.verbosity else [])]
 
 
 def refuse(front: str, spoken: str, params: Params) -> None:

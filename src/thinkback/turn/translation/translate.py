@@ -26,12 +26,13 @@ _WHOLE = (*_CHOICES, *_THINKING)
 
 class Translated(NamedTuple):
     """Native parameters for the target, the settings with the request's own wishes in them, and a sentence for each
-    parameter that stayed behind.
+    parameter that stayed behind. ``asked`` are the keys of those settings that are the request's own wishes.
     """
 
     params: Params
     settings: Settings
     left: tuple[str, ...]
+    asked: frozenset[str] = frozenset()
 
 
 def translate(
@@ -54,9 +55,11 @@ def translate(
     parameters.refuse(front, spoken, params)
     wishes = parameters.read(front, params)
     native, left = parameters.write(target, wishes)
-    left += [f"{path}: {spoken} has no name for it" for path in wishes.rest]
+    theirs = dialect(spoken).parameters
+    left += [f"{path}: {parameters.why_left(path, words, theirs, spoken)}" for path in wishes.rest]
     settings = reasoning.hidden_by_default(words.reasoning, settings)
-    return Translated(native, reasoning.wanted(settings, wishes.settings, target, left), tuple(left))
+    wanted = reasoning.wanted(settings, wishes.settings, target, left)
+    return Translated(native, wanted, tuple(left), wishes.settings.explicit)
 
 
 def plan_without_refused(

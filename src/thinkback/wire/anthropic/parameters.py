@@ -25,6 +25,7 @@ PARAMETERS = Parameters(
     refused=(),
     # Claude Code; a refusal on Vertex: anthropics/claude-code#82539. The effort of a message is a beta of Anthropic's.
     own=("diagnostics", "messages.output_config"),
+    bare=frozenset(),
     choice=ToolChoice(
         path="tool_choice",
         words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},

@@ -27,6 +27,8 @@ alternates = False
 results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
+strict_tools: Literal["said", "held", "none"] = "said"
+prefill: Literal["last", "member", ""] = "last"
 _string = canonical.string
 call_id = fitting("a-zA-Z0-9_-", "toolu_")
 # Chat completions offer a tool without parameters like this; an input schema has to be that of an object.
@@ -131,4 +133,6 @@ def tool(tool: Tool) -> bytes:
     if tool.description:
         fields["description"] = string(tool.description)
     fields["input_schema"] = '{"type":"object"}' if tool.parameters in _ANY else tool.parameters
+    if tool.strict is not None:
+        fields["strict"] = canonical.source(tool.strict)
     return canonical.raw(joined(fields))

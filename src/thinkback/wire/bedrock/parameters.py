@@ -22,6 +22,7 @@ PARAMETERS = Parameters(
     implied={},
     refused=(),
     own=(),
+    bare=frozenset(),
     choice=ToolChoice(
         path="toolConfig.toolChoice",
         words={"auto": {"auto": {}}, "required": {"any": {}}},

@@ -30,6 +30,8 @@ alternates = True
 results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
+strict_tools: Literal["said", "held", "none"] = "said"
+prefill: Literal["last", "member", ""] = "last"
 _string = canonical.string
 # Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.
 call_id = fitting("a-zA-Z0-9_.:-", "tooluse_")
@@ -116,8 +118,9 @@ def _tool(tool: Tool) -> bytes:
     if tool.wire:
         return canonical.raw(tool.wire)
     description = b',"description":%b' % _string(tool.description) if tool.description else b""
-    return b'{"toolSpec":{"name":%b%b,"inputSchema":{"json":%b}}}' % (
+    return b'{"toolSpec":{"name":%b%b,"inputSchema":{"json":%b}%b}}' % (
         _string(tool.name),
         description,
         canonical.raw(tool.parameters),
+        bodies.strict(tool),
     )

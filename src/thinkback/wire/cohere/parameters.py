@@ -30,6 +30,7 @@ PARAMETERS = Parameters(
     implied={},
     refused=(),
     own=(),
+    bare=frozenset(),
     choice=ToolChoice(
         path="tool_choice",
         words={"none": "NONE", "required": "REQUIRED"},

@@ -114,6 +114,7 @@ PARAMETERS = Parameters(
         Refusal("generationConfig.responseModalities", ONLY_TEXT, is_not_text),
     ),
     own=(),
+    bare=frozenset(),
     choice=ToolChoice(
         path="toolConfig.functionCallingConfig",
         words={"auto": {"mode": "AUTO"}, "none": {"mode": "NONE"}, "required": {"mode": "ANY"}},

@@ -25,6 +25,8 @@ alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "calls"
 custom_tools: Literal["all", "some", "none"] = "none"
+strict_tools: Literal["said", "held", "none"] = "none"
+prefill: Literal["last", "member", ""] = ""
 
 
 def top(message: Message) -> bytes:

@@ -27,6 +27,7 @@ PARAMETERS = Parameters(
     implied={},
     refused=(),
     own=(),
+    bare=frozenset(),
     choice=ToolChoice(
         path="generation_config.tool_choice",
         words={"auto": "auto", "none": "none", "required": "any"},

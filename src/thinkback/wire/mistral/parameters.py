@@ -22,6 +22,7 @@ PARAMETERS = Parameters(
     implied={},
     refused=(),
     own=(),
+    bare=frozenset(),
     choice=ToolChoice(
         path="tool_choice",
         words={**PLAIN, "required": "any"},

@@ -60,6 +60,8 @@ alternates = True
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
+strict_tools: Literal["said", "held", "none"] = "said"
+prefill: Literal["last", "member", ""] = "member"
 _BRIDGE = b'{"role":"assistant","content":"(No answer was given.)"}'
 _string = canonical.string
 

@@ -30,6 +30,7 @@ PARAMETERS = Parameters(
     implied={},
     refused=(),
     own=(),
+    bare=frozenset(),
     choice=None,
     form=AnswerForm(paths=("format",), read=None, json={"format": "json"}, about="", takes=frozenset()),
     reasoning=Reasoning(

@@ -23,7 +23,7 @@ from thinkback.wire.parameters import (
 )
 from thinkback.wire.result import WantedOptions
 
-_SHARED = ("prompt_cache_key", "service_tier")
+_SHARED = ("moderation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "service_tier")
 _OPENAI = {"max_tokens": "max_completion_tokens", **{name: name for name in _SHARED}}
 
 PARAMETERS = Parameters(
@@ -56,6 +56,7 @@ PARAMETERS = Parameters(
         Refusal("top_logprobs", NO_LOGPROBS, is_set),
     ),
     own=(),
+    bare=frozenset({"web_search_options"}),
     choice=ToolChoice(
         path="tool_choice", words=PLAIN, one=function, several=None, parallel="parallel_tool_calls", single=""
     ),

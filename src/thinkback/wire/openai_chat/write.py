@@ -24,6 +24,8 @@ alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "some"
+strict_tools: Literal["said", "held", "none"] = "said"
+prefill: Literal["last", "member", ""] = ""
 _string = canonical.string
 
 

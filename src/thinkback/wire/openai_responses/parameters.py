@@ -33,7 +33,8 @@ def _has_logprobs(value: Any) -> bool:
 PARAMETERS = Parameters(
     normal=None,
     names={
-        **same("temperature", "top_p", "presence_penalty", "frequency_penalty", "prompt_cache_key", "service_tier"),
+        **same("temperature", "top_p", "presence_penalty", "frequency_penalty", "service_tier"),
+        **same("moderation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
         "end_user": ("user",),
         "max_tokens": ("max_output_tokens",),
         **same("metadata"),
@@ -63,6 +64,7 @@ PARAMETERS = Parameters(
     # Codex, which itself sends the last one only to a provider that is called OpenAI (codex-rs/core/src/client.rs);
     # refusals: openai/codex#30161 (Azure), #46398, diegosouzapw/OmniRoute#4727 (Mistral).
     own=("access_programs", "client_metadata", "input.internal_chat_message_metadata_passthrough"),
+    bare=frozenset(),
     choice=ToolChoice(
         path="tool_choice",
         words=PLAIN,

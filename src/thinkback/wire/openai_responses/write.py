@@ -29,6 +29,8 @@ alternates = False
 results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "all"
+strict_tools: Literal["said", "held", "none"] = "held"
+prefill: Literal["last", "member", ""] = ""
 _string = canonical.string
 # Bedrock's own ids have a colon.
 call_id = fitting("A-Za-z0-9_:-", "call_")
@@ -160,8 +162,9 @@ def _tool(tool: Tool) -> bytes:
         return canonical.raw(flat_source(tool))
     if tool.wire and (tool.dialect or "function" not in members(tool.wire)):
         return canonical.raw(tool.wire)
-    return b'{"type":"function","name":%b,"description":%b,"parameters":%b}' % (
+    return b'{"type":"function","name":%b,"description":%b,"parameters":%b%b}' % (
         _string(tool.name),
         _string(tool.description),
         canonical.raw(tool.parameters),
+        bodies.strict(tool),
     )

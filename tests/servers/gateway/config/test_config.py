@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.errors import RuleFileError
+from thinkback.errors import RuleFileError, SettingError
 from thinkback.rules import load_rulebook
 from thinkback.servers.gateway.config.checking import open_to_strangers
 from thinkback.servers.gateway.config.reading import read_config
 from thinkback.servers.gateway.config.schema import Config, Server, Viewer
-from thinkback.servers.gateway.engine.settings import Effective
+from thinkback.servers.gateway.engine.settings import Effective, said_in
 from thinkback.servers.gateway.grant import OPEN
 from thinkback.servers.gateway.upstreams.routing import Router
 
@@ -74,6 +74,16 @@ def test_what_the_command_line_gave_is_told_as_such() -> None:
     assert "(127.0.0.1 or ::1) (given on the command line)\n" in shown
     assert "settings.\"reasoning.effort\": cannot be 'hihg' (allowed: none, " in shown
     assert 1 == shown.count("command line")
+
+
+@pytest.mark.parametrize("name", ["reasoning.budget", "reasoning.budgetAction", "context.limit"])
+def test_a_setting_that_the_gateway_does_not_act_on_is_refused(name: str) -> None:
+    """At the start and in a request's header, with the reason: otherwise it would seem to be in force."""
+    ((place, said),) = problems(f'[server]\nno_auth = true\n[settings]\n{name} = "stop"\n')
+    assert f'settings."{name}"' == place
+    assert "has no effect in a gateway: " in said
+    with pytest.raises(SettingError, match="has no effect in a gateway"):
+        said_in({"thinkback-set": f"{name}=stop"})
 
 
 def test_what_is_wrong_only_together_is_told_too() -> None:

@@ -145,13 +145,18 @@ def test_a_summary_goes_to_a_dialect_without_compaction() -> None:
 
 
 @pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"])
-def test_results_that_do_not_fit_their_calls_are_named(model: str) -> None:
-    """A result whose call was cut off stays away, and a call without a result gets one: the header says both."""
-    own, _ = made(CLAUDE if model.startswith("anthropic") else CHAT)
+def test_results_that_do_not_fit_their_calls_are_named_in_another_dialect(model: str) -> None:
+    """A result whose call was cut off goes as text, and words stand in for a result that is not there: the header says
+    both. In the client's own dialect they go as they were sent.
+    """
+    is_native = not model.startswith("anthropic")
+    own, upstream = made(CHAT if is_native else CLAUDE)
     call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     cut = [{"role": "tool", "tool_call_id": "call_0", "content": "RESULT"}, {"role": "user", "content": "So?"}]
     kept = ask(own, "openai-chat", {"model": model, "messages": cut})
-    assert "result of call_0: its call is not in the request" in kept.headers["thinkback-left-out"]
+    told = "result of call_0: its call is not in the request" in kept.headers.get("thinkback-left-out", "")
+    assert told != is_native
+    assert b"RESULT" in upstream.sent[-1]
 
     asked = {"role": "user", "content": "Look."}
     open_call = [
@@ -160,7 +165,9 @@ def test_results_that_do_not_fit_their_calls_are_named(model: str) -> None:
         {"role": "user", "content": "So?"},
     ]
     kept = ask(own, "openai-chat", {"model": model, "messages": open_call})
-    assert "result of call_1: the request has none" in kept.headers["thinkback-left-out"]
+    told = "result of call_1: the request has none" in kept.headers.get("thinkback-left-out", "")
+    assert told != is_native
+    assert (b"interrupted" in upstream.sent[-1]) != is_native
 
     result = {"role": "tool", "tool_call_id": "call_1", "content": "RESULT"}
     kept = ask(own, "openai-chat", {"model": model, "messages": [*open_call[:2], result]})

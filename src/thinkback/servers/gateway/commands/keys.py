@@ -423,6 +423,7 @@ _NAMES = {
 
 
 def _setting(text: str) -> tuple[str, object]:
+    from thinkback.servers.gateway.config.naming import UNSERVED
     from thinkback.settings import values
     from thinkback.settings.registry import PARAMS
 
@@ -431,6 +432,8 @@ def _setting(text: str) -> tuple[str, object]:
         raise click.UsageError(f"a setting is KEY=VALUE, as in reasoning.effort=high, and not {text!r}")
     if name.strip().startswith(f"{PARAMS}."):
         raise click.UsageError(f"--set {name.strip()}: clients of a gateway set request fields themselves")
+    if name.strip() in UNSERVED:
+        raise click.UsageError(f"--set {name.strip()} has no effect in a gateway: {UNSERVED[name.strip()]}")
     return name.strip(), values.parse(name.strip(), value.strip())
 
 

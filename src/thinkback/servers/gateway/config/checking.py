@@ -13,6 +13,7 @@ from thinkback.proxy.headers import HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import is_loopback, normalise_url
 from thinkback.servers.gateway.config import naming
+from thinkback.servers.gateway.config.naming import UNSERVED
 from thinkback.servers.gateway.config.schema import Alias, Config, Server, Store, Upstream
 from thinkback.servers.gateway.grant import check_tenant
 from thinkback.settings.registry import PARAMS
@@ -282,6 +283,9 @@ def _settings(path: str, table: Mapping[str, object]) -> Iterator[Fault]:
     for key, value in flatten(table):
         if key.startswith(f"{PARAMS}."):
             yield Fault(f"{path}.{quoted(key)}", kind_of(value), "clients of a gateway set request fields themselves")
+            continue
+        if key in UNSERVED:
+            yield Fault(f"{path}.{quoted(key)}", "", f"has no effect in a gateway: {UNSERVED[key]}")
             continue
         try:
             parse(key, value)

@@ -76,3 +76,12 @@ def faults(name: str, alias: Alias) -> Iterator[tuple[str, str]]:
 
 def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("(.+?)".join(map(re.escape, pattern.split(STAR))), re.DOTALL)
+
+
+_BUDGETS = "a gateway counts reasoning by key, not by session: give the key a limit of reasoning tokens"
+UNSERVED: Mapping[str, str] = {
+    "reasoning.budget": _BUDGETS,
+    "reasoning.budgetAction": _BUDGETS,
+    "context.limit": "a client says what its context is, and a gateway does not compact it",
+}
+"""Settings of sessions that a gateway does not act on, and why: they are refused wherever they are set."""

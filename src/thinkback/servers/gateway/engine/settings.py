@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
+from thinkback.servers.gateway.config.naming import UNSERVED
 from thinkback.settings import Layers
 
 HEADER = "thinkback-set"
@@ -67,5 +68,7 @@ def said_in(headers: Mapping[str, str]) -> dict[str, object]:
                 details={"key": name},
                 next_actions=("write it as reasoning.effort=high, several separated by commas",),
             )
+        if name in UNSERVED:
+            raise SettingError(f"{HEADER}: {name} has no effect in a gateway: {UNSERVED[name]}", details={"key": name})
         said[name] = value
     return said
