@@ -53,8 +53,11 @@ class Providers(Referee):
 
     def respond(self, incoming: Incoming) -> Reply:
         incoming = replace(incoming, path=incoming.path.removeprefix(ADDRESS))
-        self._came.append(incoming)
-        return super().respond(incoming)
+        before = len(self.requests)
+        reply = super().respond(incoming)
+        if len(self.requests) > before:  # a question about a model's limits is no request of a conversation
+            self._came.append(incoming)
+        return reply
 
     @property
     def seen(self) -> list[Seen]:

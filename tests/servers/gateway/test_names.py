@@ -105,7 +105,7 @@ def test_a_session_is_named_where_the_log_has_one(referee: Referee, tmp_path: Pa
         nothing = [ask(said, f"{path}/count_tokens"), ask(said, tools="none"), ask(said, model="anthropic/")]
         assert [200, 400, 404] == [reply.status for reply in nothing]
         letter = ask([{"role": "user", "content": "x"}], f"{path}/count_tokens")
-        assert 1 == letter.json["input_tokens"]
+        assert 0 < letter.json["input_tokens"] < 50  # the letter, and what the template of a chat adds to it
         refused = ask(said, thinking={"type": "none"})
         first = ask(said)
         said += [{"role": "assistant", "content": first.json["content"]}, {"role": "user", "content": "And now?"}]
