@@ -26,8 +26,7 @@ THOUGHT = think("x" * 400)
         (Usage(10, 20, counted=("cache_beside_input",)), "inside", TokenUse(10, None, 20, None, True)),
         (Usage(None, 20, cached=3, counted=("cache_beside_input",)), "inside", TokenUse(None, 3, 20, None, True)),
         (Usage(10, 0, 5), "added", TokenUse(10, None, 5, 5, False)),
-        (Usage(10, None, 5), "added", TokenUse(10, None, 5, 5, False)),
-        (Usage(10, 3, 5), "inside", TokenUse(10, None, 5, 5, True)),
+        (Usage(10, None, 5), "added", TokenUse(10, None, None, 5, False)),
     ],
 )
 def test_counts_are_brought_to_one_meaning(usage: Usage, word: str, expected: TokenUse) -> None:
@@ -50,34 +49,6 @@ def test_reasoning_that_was_not_counted_is_estimated(usage: Usage | None, word: 
     """From what arrived, and never more than the output it is a part of."""
     use = token_use(usage, [THOUGHT, say("y")], word)
     assert (reasoning, True) == (use.reasoning, use.estimated)
-
-
-@pytest.mark.parametrize(
-    ("usage", "reasoning", "output"),
-    [
-        (None, 100, 200),
-        (Usage(10), 100, 200),
-        (Usage(10, 0), 100, 200),
-        (Usage(10, 1), 100, 200),
-        (Usage(10, 500), 100, 500),
-        (Usage(10, 1, 30), 30, 130),
-    ],
-)
-@pytest.mark.parametrize("word", ["inside", "unknown"])
-def test_the_output_of_a_response_that_was_cut_is_no_less_than_what_came(
-    usage: Usage | None, reasoning: int, output: int, word: str
-) -> None:
-    """Many report nothing by then, others the first token alone; the reasoning is inside the output, not all of it."""
-    use = token_use(usage, [THOUGHT, say("y" * 400)], word, is_cut=True)
-    assert (reasoning, output) == (use.reasoning, use.output)
-    assert TokenUse(inside=None) == token_use(None, [], "unknown", is_cut=True)
-    assert 100 == token_use(None, [say("y" * 400)], "unknown", is_cut=True).output
-
-
-def test_reasoning_is_inside_the_output_that_nobody_reported() -> None:
-    """Of a response that is whole, too: a sum shows no share above the whole."""
-    use = token_use(None, [THOUGHT, say("y" * 400)], "unknown")
-    assert (100, 200, True) == (use.reasoning, use.output, use.estimated)
 
 
 def test_hidden_reasoning_is_what_the_visible_output_leaves() -> None:

@@ -90,8 +90,7 @@ class SpanWatch:
             if self._spans.content and span.is_recording():
                 finish = (header.finish or header.outcome) if header is not None else ""
                 self._spans.tell(span, asked_of(plan), blocks, finish, header, plan.without_key)
-            is_cut = header is not None and header.outcome == "cut"
-            used = token_use(usage, blocks, plan.target.rule.reasoning_tokens, is_cut=is_cut)
+            used = token_use(usage, blocks, plan.target.rule.reasoning_tokens)
             attributes = {
                 names.OPERATION: names.operation_of(plan.target.endpoint.dialect),
                 names.PROVIDER: names.provider_of(plan.target.endpoint.id),

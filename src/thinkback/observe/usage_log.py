@@ -222,8 +222,7 @@ class _Sent:
         """Its line; what is not known is ``null``, so that every line has the same columns."""
         plan, target, response = self.plan, self.plan.target, self.response
         failure = response.error if response is not None else None
-        is_cut = response is not None and response.outcome == "cut"
-        used = token_use(self.usage, self.blocks, target.rule.reasoning_tokens, is_cut=is_cut)
+        used = token_use(self.usage, self.blocks, target.rule.reasoning_tokens)
         return {
             "time": _iso(self.time),
             "message": MESSAGE,

@@ -90,10 +90,7 @@ class Reply:
     def tokens(self) -> TokenUse | None:
         """Tokens of the turn in one meaning for all dialects; ``None`` while there is no response."""
         word = self.plan.target.rule.reasoning_tokens if self.plan else "unknown"
-        results = [step.result for step in self.steps]
-        return summed(
-            token_use(each.usage, each.blocks, word, is_cut=each.response.outcome == "cut") for each in results
-        )
+        return summed(token_use(step.result.usage, step.result.blocks, word) for step in self.steps)
 
     @property
     def outcome(self) -> Outcome:

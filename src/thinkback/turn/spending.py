@@ -88,8 +88,7 @@ class _Answer:
         if isinstance(value, Response):
             model = value.origin.served_model or value.origin.requested_model
             endpoint, id = value.origin.endpoint, value.id
-        is_cut = isinstance(value, Response) and value.outcome == "cut"
-        use = token_use(self.usage, self.blocks, word, is_cut=is_cut)
+        use = token_use(self.usage, self.blocks, word)
         ids = tuple(filter(None, (id, *_ids(self.blocks)))) if program else ()
         return StepUse(
             self.commit.hash,

@@ -17,9 +17,9 @@ _MARGIN = 1.25
 class TokenUse(msgspec.Struct, frozen=True):
     """What was used. ``None``: neither reported nor to be estimated.
 
-    ``input`` includes ``cached``; ``output`` includes ``reasoning``, wherever the provider counted it
+    ``input`` includes ``cached``; ``output`` includes ``reasoning`` wherever the provider counted it
     (``inside``: the number it reported for output did so too, ``None`` where nobody says). ``estimated``: the reasoning
-    was not counted by the provider, and the number is a guess from what arrived; so is an output that was not reported.
+    was not counted by the provider, and the number is a guess from what arrived.
     """
 
     input: int | None = None
@@ -30,12 +30,8 @@ class TokenUse(msgspec.Struct, frozen=True):
     estimated: bool = False
 
 
-def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: str, *, is_cut: bool = False) -> TokenUse:
-    """The use of one response. ``reasoning_tokens`` is the rule's word: ``inside``, ``added`` or ``unknown``.
-
-    ``is_cut``: the response broke off, so that a count of its output is of its beginning, and no less than what came
-    counts.
-    """
+def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: str) -> TokenUse:
+    """The use of one response. ``reasoning_tokens`` is the rule's word: ``inside``, ``added`` or ``unknown``."""
     usage = with_beside(usage or Usage(), reasoning_tokens)
     beside = "reasoning_beside_output" in usage.counted
     given, output, reasoning, cached = usage.whole_input(), usage.whole_output(), usage.reasoning, usage.cached
@@ -47,14 +43,8 @@ def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: st
         if output and not beside and _is_hidden(blocks):
             # A summary says nothing of how much was thought: what the visible output leaves does.
             reasoning = max(reasoning, output - round(_visible(blocks) / DEFAULT_RATIO * _MARGIN))
-    if is_cut or (output is None and reasoning):
-        came = (reasoning or 0) + round(_visible(blocks) / DEFAULT_RATIO)
-        output = max(output or 0, came) or output
-    elif estimated and output and not beside:
         # What may be inside a number is not more than it.
-        reasoning = min(reasoning or 0, output)
-    if output is not None and reasoning is not None:
-        output = max(output, reasoning)
+        reasoning = min(reasoning, output) if output and not beside else reasoning
     return TokenUse(given, cached, output, reasoning, inside, estimated)
 
 
