@@ -367,6 +367,31 @@ def test_a_refusal_that_stands_is_what_the_client_reads() -> None:
     assert b"bad temperature" in play.body
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "told"),
+    [
+        (429, {"retry-after": "7200"}, "7200"),
+        (429, {"retry-after": "Mon, 02 Feb 2026 04:40:00 GMT"}, "7200"),
+        (503, {"retry-after": "600.2"}, "601"),
+        (500, {"retry-after": "300"}, "300"),
+        (429, {"retry-after": "inf"}, "5"),
+        (400, {"retry-after": "300"}, None),
+    ],
+)
+def test_a_client_is_told_how_long_the_provider_wants_to_be_left_alone(
+    status: int, said: dict[str, str], told: str | None
+) -> None:
+    """A client that comes back earlier is refused again."""
+    body = json.dumps({"error": {"message": "the daily limit is reached"}}).encode()
+    head = Head(status, {"content-type": "application/json", **said})
+    play = Playbook(question()).routes(route()).answers(body, head=head)
+    if status != 400:
+        play << NextPlace >> None
+    play.keeps("request turn_ended").ends()
+
+    assert (status, told) == (play.status, play.headers.get("retry-after"))
+
+
 def test_a_response_that_is_too_large_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What came is stored, and the client reads that it was too much."""
     monkeypatch.setattr(exchange, "LARGEST", 100)

@@ -8,7 +8,8 @@ stored. Must not: know a provider, or a server.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import ceil, isfinite
 from typing import assert_never
 
 import msgspec
@@ -67,7 +68,7 @@ from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
 from thinkback.turn.prompt_cache import CacheUse, cache_use
-from thinkback.turn.retry import OF_CREDENTIALS
+from thinkback.turn.retry import OF_CREDENTIALS, asked_for, is_retryable
 from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, counted_as, counts
@@ -127,6 +128,8 @@ class Exchange:
         self._served: Route | None = None
         self._left: tuple[str, ...] = ()
         self._attempts, self._status = 0, 0
+        # The headers of the provider's last response: what it says of when to come again is the client's to read.
+        self._told: Mapping[str, str] = {}
         # Places that were left for others, and the one that was not asked as it rests.
         self._failed_over: list[str] = []
         self._unreached = ""
@@ -491,9 +494,9 @@ class Exchange:
         self._sent = command.id
         body = planning.body_of(plan, self._received)
         try:
-            self._status = 0
+            self._status, self._told = 0, {}
             head: Head = yield Send(plan, body)
-            self._status = head.status
+            self._status, self._told = head.status, head.headers
             turn.on(turn_events.Head(command.id, head.status, head.headers, self._clock.now))
             turn.begin(command.id, self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None)
             del body
@@ -592,6 +595,9 @@ class Exchange:
         if isinstance(error, NetworkError):
             self._unreached = str(error.details.get("upstream", ""))
         problem, retry_after = problem_of(error)
+        asked = asked_for(self._told, self._clock.now) if isinstance(error, ProviderError) else None
+        if asked is not None and isfinite(asked) and is_retryable(problem.status):
+            retry_after = max(asked, retry_after or 0.0)
         if isinstance(error, ProviderError) and self._route is not None and self._route.payer:
             problem = _of_own(error, problem)
         if isinstance(error, CredentialError) and self._received.client.alone:
@@ -611,7 +617,7 @@ class Exchange:
             assert self._relay is not None
             yield End(self._relay.fail(problem, by_provider=by_provider))
             return
-        more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
+        more = {"retry-after": str(max(1, ceil(retry_after)))} if retry_after is not None else {}
         yield from self._document(problem.status, front(self._received.front).write_error(problem), more)
 
 
