@@ -10,7 +10,7 @@ import pytest
 from tests.compile.build import ANTHROPIC, MISTRAL, RESPONSES, UNKNOWN, Talk, call, native, say, target
 from thinkback.compile import translate
 from thinkback.errors import UnsupportedContent
-from thinkback.model.blocks import NO_CALL, Media, ToolResult, Unknown
+from thinkback.model.blocks import NO_CALL, Carrier, Media, Origin, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool, Tools
 from thinkback.model.target import Decision, Settings
 from thinkback.turn.plan import Plan
@@ -141,3 +141,20 @@ def test_a_tool_of_our_own_is_not_strict_unless_it_says_so() -> None:
     odd = Tool("f", "F.", '{"type":"object"}', '["f"]', CHAT)
     plan = Talk().note("tools", Tools((odd,))).user().plan(target(native(), ANTHROPIC))
     assert [] == [each for each in plan.controls if each.key == "tools"]
+
+
+@pytest.mark.parametrize(
+    ("wire", "goes"),
+    [
+        ('{"type":"web_search_call","id":"ws_1","status":"completed"}', True),
+        ('{"type":"item_reference","id":"ws_1","more":1}', False),
+        ('{"type":"reference","id":"ws_1"}', False),
+        ('{"id":"ws_1","more":1}', False),
+    ],
+)
+def test_an_item_goes_back_to_its_dialect_and_the_name_of_one_does_not(wire: str, goes: bool) -> None:
+    """The host would fill in what any key of its account said under that id."""
+    item = Unknown(wire, (Carrier("item_id", "ws_1"),))
+    talk = Talk(Origin(RESPONSES, "", "")).user().reply(item, say("Hm.")).user("So?")
+    plan = planned(talk, RESPONSES, Settings(client=RESPONSES))
+    assert goes is ("ws_1" in json.dumps(messages(plan)))

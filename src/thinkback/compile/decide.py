@@ -59,6 +59,7 @@ _UNTIED = "an id ties it to reasoning of its response that does not go"
 _OF_REASONING = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
 # What a program may send back of an item that is no reasoning, whoever made it.
 _OF_AN_ITEM = frozenset({"encrypted", "item_id", "phase"})
+_NAME = "item_reference"
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -492,7 +493,7 @@ def _against(hash: str, block: Block, carrier: Carrier, case: Case, here: Contai
         return _INVALID
     if not case.verdict.carriers:
         is_theirs = case.is_clients and not case.void and carrier.kind in _OF_AN_ITEM
-        return "" if is_theirs else case.verdict.reason
+        return "" if is_theirs and not _is_name(block) else case.verdict.reason
     if case.void:
         return case.void
     if carrier.kind in _OF_REASONING and (case.bound or case.stance.against):
@@ -502,6 +503,12 @@ def _against(hash: str, block: Block, carrier: Carrier, case: Case, here: Contai
     if any(value in case.seen or value in here for value in opaque_values((carrier,))):
         return _SENT
     return "" if case.policy.form == "native" or _has_place(block, carrier) else _NO_PLACE
+
+
+def _is_name(block: Block) -> bool:
+    """Tell if an item only names another one: the host would fill in what any key of its account said."""
+    item = canonical.decode_lenient(block.wire) if isinstance(block, Unknown) else None
+    return isinstance(item, dict) and (item.keys() <= {"type", "id"} or item.get("type") in (None, _NAME))
 
 
 def _has_place(block: Block, carrier: Carrier) -> bool:
