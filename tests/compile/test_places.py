@@ -135,6 +135,34 @@ def test_media_without_a_place_are_described(speech: str) -> None:
     assert "video/mp4" in decision.reason
 
 
+@pytest.mark.parametrize("speech", [ANTHROPIC, MISTRAL, RESPONSES, "cohere", "ollama"])
+def test_parts_with_a_place_go_beside_those_without(speech: str) -> None:
+    """Each that stays away is told in its place and named."""
+    image = Media("image/png", data="aGk=")
+    odd = Unknown('{"type":"odd"}')
+
+    parts = (Text("see"), odd, image, CLIP, Text("so"))
+    talk = Talk(origin(speech)).note("user", Message("see so", parts, dialect="openai-chat"))
+    built = build(talk, target(rule(), speech))
+    (decision,) = built.decisions
+    assert b"aGk=" in built.body
+    assert b"AAAA" not in built.body
+    assert "a message has a part that only openai-chat can say (odd)" in decision.reason
+    assert "video/mp4" in decision.reason
+    if speech != "ollama":  # its images are a member of their own
+        places = [built.body.index(said) for said in (b"see\\n(a part that", b"aGk=", b"(video/mp4 clip.mp4, which")]
+        assert sorted(places) == places
+
+
+def test_parts_that_cannot_stand_together_are_described() -> None:
+    """Each alone has a place in the dialect, all of them have none."""
+    parts = (Text("see"), Media("image/png", data="aGk="), Unknown('{"type":"odd"}'))
+    message = Message("see", parts, dialect="openai-chat")
+    built = build(Talk(origin(ANTHROPIC)).note("system", message).user(), target(rule(), INTERACTIONS))
+    assert b"aGk=" not in built.body
+    assert b"see\\n(image/png, which cannot be shown here)\\n(a part that cannot be shown here)" in built.body
+
+
 def test_media_with_a_place_are_sent() -> None:
     """Nothing is said of them."""
     built = build(Talk(origin(GEMINI)).note("user", Message("see", (Text("see"), CLIP))), target(rule(), GEMINI))

@@ -29,6 +29,7 @@ from tests.every import every
 from thinkback.compile import translate
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool, Tools
+from thinkback.model.target import Settings
 
 ALL = ["openai-chat", ANTHROPIC, BEDROCK, GEMINI, INTERACTIONS, MISTRAL, RESPONSES, "cohere", "ollama"]
 FROM_TO = [(one, other) for one in ALL for other in ALL if one != other]
@@ -180,6 +181,11 @@ def test_a_function_without_parameters_and_description_is_offered_to_everybody()
     [
         ([{"type": "text", "text": "rain"}, {"type": "text", "text": "wind"}], "rain\nwind"),
         ([{"type": "image", "source": {"data": "aGk="}}], "(image, which cannot be shown here)"),
+        (
+            [{"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "found"}]}],
+            "t\ns\nfound",
+        ),
+        ([{"type": "odd", "content": [{"no": 1}]}], "(odd, which cannot be shown here)"),
         ([{"type": "text", "text": "so"}, {"odd": 1}, 3], 'so\n{"odd":1}\n3'),
     ],
 )
@@ -191,6 +197,40 @@ def test_a_result_of_several_parts_is_told_in_words(content: list[Any], told: st
     talk.note("tool_result", result, "resp1")
 
     assert told == next(m["content"] for m in to("openai-chat", talk).sent["messages"] if m["role"] == "tool")
+
+
+@pytest.mark.parametrize("other", [speech for speech in ALL if speech != ANTHROPIC])
+@pytest.mark.parametrize("wire", ["", "{}"])
+def test_a_model_is_told_that_a_tool_failed(other: str, wire: str) -> None:
+    """By the member that a dialect has for it, else in the words of the result."""
+    talk = Talk(origin(ANTHROPIC)).user().reply(call("c1"))
+    failed = ToolResult("c1", "no disk", "f", is_error=True, wire=wire, dialect=ANTHROPIC if wire else "")
+    talk.note("tool_result", failed, "resp1")
+    asked, wanted = target(native(), other), Settings(client=ANTHROPIC)
+    fine = Talk(origin(ANTHROPIC)).user().reply(call("c1"))
+    fine.note("tool_result", msgspec.structs.replace(failed, is_error=False), "resp1")
+
+    body = build(talk, asked, wanted).body
+    assert b"no disk" in body
+    assert build(fine, asked, wanted).body != body
+    by_member = other in (BEDROCK, GEMINI, INTERACTIONS)
+    assert (b"(The tool failed:)\\nno disk" in body) is not by_member
+
+
+@pytest.mark.parametrize("other", ["openai-chat", ANTHROPIC])
+def test_media_beside_the_content_of_a_result_are_told_and_named(other: str) -> None:
+    """So is what else stands there that only its dialect has a name for."""
+    image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+    answer = {"id": "c1", "name": "f", "response": {"output": "O"}, "parts": [image], "scheduling": "SILENT"}
+    result = ToolResult(
+        "c1", "O", "f", wire=json.dumps({"functionResponse": answer}), dialect=GEMINI, source_field="output"
+    )
+    talk = Talk(origin(GEMINI)).user().reply(call("c1"))
+    talk.note("tool_result", result, "resp1")
+    built = build(talk, target(native(), other), Settings(client=GEMINI))
+
+    assert b"O\\n(image/png, which cannot be shown here)" in built.body
+    assert ["parts, scheduling"] == [each.reason.rpartition(": ")[2] for each in built.decisions if each.what == "text"]
 
 
 def test_the_object_around_a_result_is_not_told() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, assert_never, cast
 
 import msgspec
@@ -18,6 +18,7 @@ from thinkback.model.rule import Endpoint, SystemPlace
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
+FAILED = "(The tool failed:)"
 INTERRUPTED = "This call was interrupted; it has no result."
 # What of a definition every dialect says, or is for its provider's cache alone.
 _TOLD = frozenset({"cache_control", "description", "function", "inputSchema", "input_schema", "name", "parameters"}) | {
@@ -94,6 +95,26 @@ def as_system(message: Message) -> Message:
     if not isinstance(fields, dict) or fields.get("role") != "developer":
         return message
     return msgspec.structs.replace(message, wire=canonical.source({**fields, "role": "system"}))
+
+
+def without_parts(message: Message, gone: Collection[int]) -> Message:
+    """``message`` with a note in place of the parts at the places ``gone``, the others as they are and where they are.
+
+    A note is a paragraph of the text around it.
+    """
+    parts: list[Text | Media | Unknown] = []
+    after_note = False
+    for at, part in enumerate(message.parts):
+        is_note = at in gone and not isinstance(part, Text)
+        if is_note:
+            assert not isinstance(part, Text)
+            part = Text(_described(part))
+        if parts and isinstance(part, Text) and isinstance(parts[-1], Text) and (is_note or after_note):
+            parts[-1] = Text(f"{parts[-1].text}\n{part.text}")
+        else:
+            parts.append(part)
+        after_note = is_note
+    return msgspec.structs.replace(message, parts=tuple(parts), wire="")
 
 
 def described(message: Message) -> Message:
@@ -237,10 +258,16 @@ def renamed(call: ToolCall, id: str, in_object: bool) -> ToolCall:
     return msgspec.structs.replace(call, id=id, wire=wire)
 
 
-def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str, *, custom: bool | None = None) -> list[ToolResult]:
-    """One result per call under the ids the calls go out with, written for ``dialect``; ``custom`` as in ``tools``."""
+def answers(
+    unit: ResponseUnit, ids: Sequence[str], dialect: str, *, custom: bool | None = None, says_errors: bool = False
+) -> list[ToolResult]:
+    """One result per call under the ids the calls go out with, written for ``dialect``; ``custom`` as in ``tools``.
+
+    ``says_errors``: the text of a failed one says so, because the dialect has no other word for it.
+    """
     calls = fitted_calls(unit.calls, custom)
-    return [_answer(result, call, id, dialect) for result, call, id in zip(answers_of(unit), calls, ids, strict=True)]
+    given = zip(answers_of(unit), calls, ids, strict=True)
+    return [_answer(result, call, id, dialect, says_errors) for result, call, id in given]
 
 
 def fitted_calls(blocks: Sequence[AnyBlock], custom: bool | None) -> tuple[AnyBlock, ...]:
@@ -262,7 +289,10 @@ def uncalled(result: ToolResult) -> Message:
     )
 
 
-def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolResult:
+def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str, says_errors: bool) -> ToolResult:
+    if says_errors and result.is_error:
+        told = f"{FAILED}\n{_result_text(result)}"
+        result = msgspec.structs.replace(result, content=told, wire="", dialect="", is_error=False)
     name, field, own = result.name or call.name, call.source_field, result.dialect in ("", dialect)
     if (result.id, result.name, result.call_field) == (id, name, field) and own:
         return result
@@ -275,6 +305,36 @@ def _result_text(result: ToolResult) -> str:
     """The content of a result in words: without an object around it, and of a list of parts the texts, and what each
     other part was.
     """
+    notes = _notes_beside(result.wire)
+    return "\n".join(filter(None, (_content_told(result), *notes))) if notes else _content_told(result)
+
+
+def _notes_beside(wire: str) -> list[str]:
+    """What each media part was that a result has beside its content."""
+    answer = _answer_object(wire)
+    parts = answer.get("parts")
+    media = [value for part in parts if isinstance(part, dict) for value in part.values()] if parts else []
+    kinds = [value.get("mimeType") for value in media if isinstance(value, dict)]
+    return [f"({kind}, which cannot be shown here)" for kind in kinds if isinstance(kind, str)]
+
+
+def lost_of_result(result: ToolResult, dialect: str) -> tuple[str, ...]:
+    """The members of a result, as its program wrote it, that ``dialect`` has no name for."""
+    answer = _answer_object(result.wire) if result.dialect not in ("", dialect) else {}
+    return tuple(sorted(key for key, value in answer.items() if key not in _ANSWERED and value not in _NOTHING))
+
+
+_ANSWERED = frozenset({"id", "name", "response"})
+
+
+def _answer_object(wire: str) -> dict[str, Any]:
+    """The object with the ``response`` of a function, which some dialects put into a part; empty for any other."""
+    written = canonical.decode_lenient(wire) if '"response"' in wire else None
+    inner = written.values() if isinstance(written, dict) else ()
+    return next((value for value in inner if isinstance(value, dict) and "response" in value), {})
+
+
+def _content_told(result: ToolResult) -> str:
     inner = within(result)
     if inner is not None:
         return inner
@@ -294,6 +354,10 @@ def _part_told(part: Any) -> str:
     if isinstance(part, dict) and isinstance(part.get("text"), str):
         return str(part["text"])
     kind = part.get("type") if isinstance(part, dict) else None
+    inner = part.get("content") if isinstance(part, dict) else None
+    if isinstance(inner, list) and inner and all(isinstance(each, dict) and "text" in each for each in inner):
+        heading = [part[name] for name in ("title", "source") if isinstance(part.get(name), str)]
+        return "\n".join((*heading, *(str(each["text"]) for each in inner)))
     return f"({kind}, which cannot be shown here)" if isinstance(kind, str) else canonical.source(part)
 
 

@@ -6,6 +6,7 @@ response goes is for ``decide`` to say, what it looks like for the dialect's wri
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -381,9 +382,34 @@ class Loop:
             fragment = writer.top(message) if place == "top" else writer.message(place, message)
             return WrittenMessage(place, fragment, lost=lost)
         except UnsupportedContent as error:
+            if self._policy.recipe > 1:
+                return self._write_what_fits(unit.message, place, error.message)
             told = translate.described(unit.message)
             fragment = writer.top(told) if place == "top" else writer.message(place, told)
             return WrittenMessage(place, fragment, error.message)
+
+    def _write_what_fits(self, message: Message, place: Literal["top", "system", "user"], why: str) -> WrittenMessage:
+        """The bytes of a message with notes in place of the parts that this dialect cannot take, all of them named; of
+        one that cannot go even so, in words alone, for the reason ``why``.
+        """
+        dialect, writer = self._policy.target.endpoint.dialect, self._writer
+
+        def written(message: Message) -> bytes:
+            fitted = translate.message(message, dialect)
+            return writer.top(fitted) if place == "top" else writer.message(place, fitted)
+
+        gone: dict[int, str] = {}
+        for at, part in enumerate(message.parts):
+            if not isinstance(part, Text):
+                try:
+                    written(Message("", (part,), dialect=message.dialect))
+                except UnsupportedContent as error:
+                    gone[at] = error.message
+        named = "; ".join(dict.fromkeys(gone.values())) or why
+        if len(gone) < sum(not isinstance(part, Text) for part in message.parts):
+            with contextlib.suppress(UnsupportedContent):
+                return WrittenMessage(place, written(translate.without_parts(message, gone)), named)
+        return WrittenMessage(place, written(translate.described(message)), named)
 
     def _dropped(self, hash: str, reason: str, characters: int = 0) -> Decision:
         guessed = self._policy.target.guessed
@@ -578,7 +604,14 @@ def write(unit: ResponseUnit, key: Key, policy: Policy, writer: Writer, preceden
         goes.reasoning_tokens += report.reasoning or 0
     results: tuple[bytes, ...] = ()
     if unit.calls:
-        given = translate.answers(unit, answer.calls, policy.target.endpoint.dialect, custom=policy.custom)
+        dialect, client = policy.target.endpoint.dialect, policy.settings.client
+        says = client not in ("", dialect) and policy.recipe > 1 and not writer.tells_errors
+        lost_members = {name for result in unit.results for name in translate.lost_of_result(result, dialect)}
+        if client and lost_members:
+            log.tell(unit.hash, NO_MEMBER + ", ".join(sorted(lost_members)))
+        given = translate.answers(
+            unit, answer.calls, policy.target.endpoint.dialect, custom=policy.custom, says_errors=says
+        )
         answers = _answered(given, policy, log)
         results = writer.results(answers) if answers else ()
         goes.other += sum(weigh(result.content) for result in answers)

@@ -74,6 +74,9 @@ class Writer(Protocol):
     strict_tools: Literal["said", "held", "none"]
     """Whether calls can be held to the schema of a function: where that is said, unless that is denied, or not."""
 
+    tells_errors: bool
+    """Whether a result has a member that says that its tool failed."""
+
     prefill: Literal["last", "member", ""]
     """How an answer is begun for the model: by the assistant's message that stands last, if it has a member that says
     so, or not at all."""

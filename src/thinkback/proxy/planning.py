@@ -16,7 +16,7 @@ from thinkback.compile.write import NO_MEMBER, RESULT_OF, UNCARRIED
 from thinkback.errors import ThinkbackError, UnsupportedContent
 from thinkback.log.erasing import END_USER
 from thinkback.model import canonical
-from thinkback.model.blocks import Unknown
+from thinkback.model.blocks import Media, Unknown
 from thinkback.model.commits import Commit
 from thinkback.model.target import Settings, Target, merge, merge_headers, name_conversation
 from thinkback.proxy import losses, preserve_json, recognition
@@ -193,6 +193,8 @@ def _changed_messages(plan: Plan, commits: Sequence[Commit], target: Target, own
                     next_actions=("leave the part out", "or use a model whose endpoint takes it"),
                 )
             yield f"a part of an earlier message: {why}"
+        elif isinstance(commit.value, Media):
+            yield f"{commit.value.media_type} of an earlier answer: {reason}"
         elif isinstance(commit.value, Unknown):
             item = canonical.decode_lenient(commit.value.wire)
             kind = item.get("type") if isinstance(item, dict) else None

@@ -28,6 +28,7 @@ results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
 strict_tools: Literal["said", "held", "none"] = "said"
+tells_errors = True
 prefill: Literal["last", "member", ""] = "last"
 _string = canonical.string
 call_id = fitting("a-zA-Z0-9_-", "toolu_")

@@ -31,6 +31,7 @@ results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
 strict_tools: Literal["said", "held", "none"] = "said"
+tells_errors = True
 prefill: Literal["last", "member", ""] = "last"
 _string = canonical.string
 # Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.

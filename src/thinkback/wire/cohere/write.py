@@ -27,6 +27,7 @@ results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "none"
 strict_tools: Literal["said", "held", "none"] = "none"
+tells_errors = False
 prefill: Literal["last", "member", ""] = ""
 _string = canonical.string
 

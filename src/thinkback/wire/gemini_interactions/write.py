@@ -26,6 +26,7 @@ results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "none"
 strict_tools: Literal["said", "held", "none"] = "none"
+tells_errors = True
 prefill: Literal["last", "member", ""] = ""
 
 

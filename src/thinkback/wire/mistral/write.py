@@ -61,6 +61,7 @@ results_by_user = False
 user_first: Literal["always", "calls", "never"] = "always"
 custom_tools: Literal["all", "some", "none"] = "none"
 strict_tools: Literal["said", "held", "none"] = "said"
+tells_errors = False
 prefill: Literal["last", "member", ""] = "member"
 _BRIDGE = b'{"role":"assistant","content":"(No answer was given.)"}'
 _string = canonical.string

@@ -25,6 +25,7 @@ results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "some"
 strict_tools: Literal["said", "held", "none"] = "said"
+tells_errors = False
 prefill: Literal["last", "member", ""] = ""
 _string = canonical.string
 

@@ -30,6 +30,7 @@ results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 custom_tools: Literal["all", "some", "none"] = "all"
 strict_tools: Literal["said", "held", "none"] = "held"
+tells_errors = False
 prefill: Literal["last", "member", ""] = ""
 _string = canonical.string
 # Bedrock's own ids have a colon.
