@@ -154,6 +154,15 @@ def test_parts_with_a_place_go_beside_those_without(speech: str) -> None:
         assert sorted(places) == places
 
 
+def test_a_request_of_the_first_recipe_has_notes_for_all_parts() -> None:
+    """So it was sent, and so it can be built again."""
+    parts = (Text("see"), Media("image/png", data="aGk="), CLIP)
+    talk = Talk(origin(ANTHROPIC)).note("user", Message("see", parts))
+    plan = History(talk.commits).plan(target(rule(), ANTHROPIC), Settings(), None, {}, recipe=1)
+    told = b"see\\n(image/png, which cannot be shown here)\\n(video/mp4 clip.mp4, which cannot be shown here)"
+    assert told in bytes(plan)
+
+
 def test_parts_that_cannot_stand_together_are_described() -> None:
     """Each alone has a place in the dialect, all of them have none."""
     parts = (Text("see"), Media("image/png", data="aGk="), Unknown('{"type":"odd"}'))

@@ -61,7 +61,7 @@ class _Bare:
         self.system_on_top, self.alternates = writer.system_on_top, writer.alternates
         self.results_by_user, self.user_first = writer.results_by_user, writer.user_first
         self.custom_tools, self.strict_tools = writer.custom_tools, writer.strict_tools
-        self.prefill = writer.prefill
+        self.prefill, self.tells_errors = writer.prefill, writer.tells_errors
         self.top, self.end, self.turn_over = writer.top, writer.end, writer.turn_over
 
     def message(self, role: Literal["system", "user"], message: Message) -> bytes:
