@@ -10,7 +10,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Outcome
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
-from thinkback.wire.arguments import as_object
+from thinkback.wire.arguments import as_object, is_cut
 from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import Framing
 from thinkback.wire.registry import dialect, front
@@ -117,6 +117,8 @@ _COMMON: dict[Outcome, Stop] = {
 def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
     """What a client of the dialect ``name`` understands of a response, as far as that dialect has words for it."""
     response, said = result.response, told(result)
+    cut = [block for block in result.blocks if isinstance(block, ToolCall) and is_cut(block.arguments)]
+    cut = cut if name == "anthropic" else []
     calls = tuple(
         (call_id(block.id, "resp-1", at), block.name, block.arguments or "{}")
         for at, block in enumerate(result.blocks)
@@ -127,7 +129,9 @@ def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
         calls = tuple((id, call, _on_one_line(as_object(given).decode())) for id, call, given in said.calls)
         counted = counted and counted._replace(cache_write=0)
     elif name == "anthropic":
-        calls = tuple((id, call, as_object(given).decode()) for id, call, given in calls)
+        calls = tuple(
+            (id, call, as_object(given).decode()) for id, call, given in calls if streamed or not is_cut(given)
+        )
         counted = _beside(counted or NOTHING)
     said = said._replace(calls=calls, counts=counted)
     if problem_in(result) is not None:
@@ -139,7 +143,8 @@ def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
     readable = [
         block
         for block in result.blocks
-        if not isinstance(block, ThinkingBlock) or (block.thought and not block.is_hidden)
+        if (not isinstance(block, ThinkingBlock) or (block.thought and not block.is_hidden))
+        and (streamed or block not in cut)
     ]
     refuses = (
         response.outcome == "refused"
@@ -147,6 +152,7 @@ def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
         and any(isinstance(b, Text) and b.source_field == "refusal" and b.text for b in readable)
     )
     stop = _STOPS[name].get(response.outcome) or _COMMON.get(response.outcome, "stop")
+    stop = "length" if cut and response.outcome == "tool_calls" else stop
     return said._replace(ends=outcome_of("stop" if refuses else stop, readable, None))
 
 

@@ -184,8 +184,22 @@ def test_an_input_is_an_object(pieces: list[str], written: list[str]) -> None:
     parts = [part for part in told(deltas, result(block), shown([block])) if isinstance(part, dict)]
 
     assert written == [part["partial_json"] for part in parts if "partial_json" in part]
-    (whole,) = json.loads(write_response(result(block), shown()))["content"]
-    assert canonical.decode(as_object(block.arguments)) == whole["input"]
+    if "broken" not in block.arguments:
+        (whole,) = json.loads(write_response(result(block), shown()))["content"]
+        assert canonical.decode(as_object(block.arguments)) == whole["input"]
+
+
+def test_a_call_that_broke_off_does_not_run() -> None:
+    """The answer says that it is cut; the whole message has the calls that are complete, a stream what it showed."""
+    whole, half = ToolCall("c1", "f", '{"a":1}'), ToolCall("c2", "f", '{"a":')
+    ended = result(whole, half, outcome="tool_calls")
+    message = json.loads(write_response(ended, shown()))
+    assert [("c1", {"a": 1})] == [(block["id"], block["input"]) for block in message["content"]]
+    assert "max_tokens" == message["stop_reason"]
+    parts = told([ToolCallDelta(0, "c1", "f", '{"a":1}'), ToolCallDelta(1, "c2", "f", '{"a":')], ended, shown())
+    assert ["max_tokens"] == [part["stop_reason"] for part in parts if isinstance(part, dict) and "stop_reason" in part]
+    fine = result(whole, outcome="tool_calls")
+    assert "tool_use" == json.loads(write_response(fine, shown()))["stop_reason"]
 
 
 @pytest.mark.parametrize(

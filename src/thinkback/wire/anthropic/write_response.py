@@ -4,7 +4,8 @@ Promises: an event is written when its delta comes; a thinking block ends in the
 state of blocks that have no place for it goes into ``redacted_thinking``: in front of the next block of a stream if it
 is known by then, in front of the last one of a whole message, and never at the end: clients read the last block as the
 answer, and an API of this dialect takes no message that ends in reasoning. Arguments that are no JSON object, which an
-input has to be, are put into one. Must not: write an opaque value of the provider's.
+input has to be, are put into one; those that broke off end in ``max_tokens``, and a whole message is without their
+call, so that no tool runs with half of them. Must not: write an opaque value of the provider's.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from thinkback.model import canonical
-from thinkback.model.commits import Outcome, Response, Usage
+from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.anthropic.blocks import NAME
-from thinkback.wire.arguments import as_object
+from thinkback.wire.arguments import as_object, is_cut
 from thinkback.wire.block_accumulator import join
 from thinkback.wire.block_sequencer import Begun, BlockText, Ended, Kept, Kind, Order, Step
 from thinkback.wire.result import ReadResult
@@ -114,7 +116,7 @@ class Writer:
             return self.fail(problem)
         events: list[bytes] = []
         self._write(self._order.end_of_stream(result.blocks), events)
-        reason, sequence = _stop(result.response)
+        reason, sequence = _stop(result)
         usage = _usage(result.usage if self._shown.usage else None)
         delta = b'{"type":"message_delta","delta":{"stop_reason":%b,"stop_sequence":%b},"usage":%b}'
         events.append(b"event: message_delta\ndata: %b\n\n" % (delta % (reason, sequence, usage)))
@@ -202,6 +204,8 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
                 begun, text = step, ""
             case BlockText():
                 text = step.text
+            case Ended() if begun.kind == "call" and is_cut(text):
+                pass
             case Ended():
                 content.append(_block(begun, text, step.state, shown))
             case Kept() if step is steps[-1] and content:
@@ -210,7 +214,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
                 content.append(_REDACTED % _string(step.state))
             case _:
                 assert_never(step)
-    return _message(shown, b"[%b]" % b",".join(content), _stop(result.response), _usage(result.usage))
+    return _message(shown, b"[%b]" % b",".join(content), _stop(result), _usage(result.usage))
 
 
 def _block(begun: Begun, text: str, state: str, shown: Shown) -> bytes:
@@ -238,8 +242,13 @@ def _message(shown: Shown, content: bytes, stop: tuple[bytes, bytes], usage: byt
     return head + end
 
 
-def _stop(response: Response) -> tuple[bytes, bytes]:
+def _stop(result: ReadResult) -> tuple[bytes, bytes]:
     """Why the model stopped, in the words of this dialect, and the text that stopped it."""
+    response = result.response
+    if response.outcome == "tool_calls" and any(
+        isinstance(block, ToolCall) and is_cut(block.arguments) for block in result.blocks
+    ):
+        return _string("max_tokens"), b"null"
     if response.origin.dialect == NAME and response.finish in _OWN:
         sequence = members(response.envelope).get("stop_sequence", "null") if response.envelope else "null"
         return _string(response.finish), canonical.raw(sequence)
