@@ -307,3 +307,16 @@ def test_items_of_a_conversation_that_began_elsewhere_pass_in_their_dialect(fron
     elsewhere = planned(messages, PLACES["openai-chat"], front=front)
     assert "EqgfCioIARgB" not in json.dumps(sent(elsewhere))
     assert "only its maker can read it" in left(elsewhere)
+
+
+def test_an_image_of_an_earlier_answer_is_named_where_it_cannot_go() -> None:
+    """The model does not see it, and whoever asks can read so."""
+    image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+    contents = [
+        {"role": "user", "parts": [{"text": "draw"}]},
+        {"role": "model", "parts": [{"text": "here"}, image]},
+        {"role": "user", "parts": [{"text": "more"}]},
+    ]
+    play = planned(contents, PLACES["openai-chat"], front="gemini")
+    assert "aGk=" not in json.dumps(sent(play))
+    assert "image/png of an earlier answer: " in left(play)

@@ -10,7 +10,7 @@ from thinkback.model import canonical
 
 
 def is_cut(arguments: str) -> bool:
-    """True for arguments that begin like a JSON object and are none: they broke off, and no tool is to run with them."""
+    """True for arguments that begin like a JSON object and are none: they broke off; no tool is to run with them."""
     if not arguments.lstrip().startswith("{"):
         return False
     try:
