@@ -521,6 +521,7 @@ def test_checkpoints_come_along_where_their_run_is_the_same() -> None:
     theirs.add(Draft("compaction", Compaction("manual", "across", a1.hash, result.hash)))
     theirs.add(Draft("compaction", Compaction("tool_results", trimmed=((result.hash, "..."),))))
     theirs.add(Draft("compaction", Compaction("tool_results", trimmed=(("0" * 64, "..."),))))
+    theirs.add(Draft("compaction", Compaction("thoughts", shortened=(result.hash, "0" * 64))))
     theirs.add(Draft("compaction", Compaction("manual", "keeps", q0.hash, a1.hash, ("0" * 64,))))
     merged = ours.merge(theirs)
     told = [commit.value for commit in merged.commits if isinstance(commit.value, Compaction)]
@@ -529,6 +530,7 @@ def test_checkpoints_come_along_where_their_run_is_the_same() -> None:
         Compaction("manual", "one turn", q0.hash, a0.hash, (a0.hash,)),
         Compaction("manual", "their turn", at[there.hash], at[result.hash]),
         Compaction("tool_results", trimmed=((at[result.hash], "..."),)),
+        Compaction("thoughts", shortened=(at[result.hash],)),
     ] == told
     assert 3 == len(merged.left_out)
 

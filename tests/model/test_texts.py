@@ -40,6 +40,7 @@ from thinkback.model.texts import text_of, thoughts_of
         (BranchSummary("it went well"), "it went well"),
         (Compaction("manual", "in short"), "in short"),
         (Compaction("tool_results", trimmed=(("h", "..."),)), "[1 results trimmed]"),
+        (Compaction("thoughts", shortened=("h", "i")), "[2 thoughts shortened]"),
         (Erased("a secret", 1), "[erased: a secret]"),
         (Erased("", 1), "[erased]"),
         (Erased(LEFT_OUT, 1), "[left out of the export]"),

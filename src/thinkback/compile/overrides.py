@@ -82,7 +82,7 @@ def contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
             if isinstance(last.value, Erased):
                 found[commit.hash] = _erased(last.value, commit, commits)
             else:
-                found[commit.hash] = Now(last.value, f"edited by commit {last.hash[:12]}", last.seq)
+                found[commit.hash] = Now(last.value, curation.why_edited(commit), last.seq)
         elif isinstance(commit.value, Erased):
             found[commit.hash] = _erased(commit.value, commit, commits)
     return found

@@ -123,7 +123,7 @@ def checkpoint(outline: Outline, wish: Wish, found: Cut | None, summary: str = "
 
 def is_empty(found: Compaction) -> bool:
     """Whether the checkpoint came to nothing: it only says so."""
-    return not found.first and not found.trimmed
+    return not (found.first or found.trimmed or found.shortened)
 
 
 def is_cooling(commits: Sequence[Commit], *, trims: bool = False) -> bool:

@@ -123,6 +123,7 @@ class Copies:
         """A checkpoint whose run here holds what it holds there, and nothing else that is said."""
         trimmed = tuple((here, text) for hash, text in value.trimmed if (here := self.here(hash)))
         kept = tuple(filter(None, map(self.here, value.kept)))
+        thoughts = tuple(filter(None, map(self.here, value.shortened)))
         first, last = self.here(value.first), self.here(value.last)
         if value.first:
             if not (first and last and len(kept) == len(value.kept)):
@@ -132,6 +133,6 @@ class Copies:
             found = self._line[self._places[first] : self._places[last] + 1]
             if wanted != {commit.hash for commit in found if is_said(commit)}:
                 return None
-        elif not trimmed:
+        elif not trimmed and not thoughts:
             return None
-        return msgspec.structs.replace(value, first=first, last=last, kept=kept, trimmed=trimmed)
+        return msgspec.structs.replace(value, first=first, last=last, kept=kept, trimmed=trimmed, shortened=thoughts)

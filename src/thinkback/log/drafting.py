@@ -5,7 +5,7 @@ Must not: know where they go, or who asked. Raises named errors for what cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -153,11 +153,17 @@ def voids(commits: Sequence[Commit], target: Commit, *, prefix_bound: bool) -> l
     """The carriers that a change of ``target`` makes worthless: those of its response, and where reasoning is bound to
     what stood before it, those of every later response.
     """
-    at = next((at for at, commit in enumerate(commits) if commit.hash == target.hash), None)
-    if at is None:
+    if all(commit.hash != target.hash for commit in commits):
         raise NotFoundError(f"commit {target.hash[:12]} is not in this history")
-    later = {commit.response for commit in commits[at:] if commit.kind == "response"} if prefix_bound else set()
-    responses = later | ({target.response} if target.response else set())
+    return voids_of_all(commits, {target.hash}, prefix_bound=prefix_bound)
+
+
+def voids_of_all(commits: Sequence[Commit], targets: Collection[str], *, prefix_bound: bool) -> list[Void]:
+    """List the carriers that changes of ``targets``, hashes of commits, make worthless: as ``voids`` does of one."""
+    changed = [at for at, commit in enumerate(commits) if commit.hash in targets]
+    behind = commits[changed[0] :] if prefix_bound and changed else ()
+    later = {commit.response for commit in behind if commit.kind == "response"}
+    responses = (later | {commits[at].response for at in changed}) - {""}
     return [
         Void(commit.hash, carrier.kind)
         for commit in commits

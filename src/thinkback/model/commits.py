@@ -321,7 +321,7 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True, tag="content"):
 
 
 CompactionStrategy: TypeAlias = Literal[
-    "deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out"
+    "deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out", "thoughts"
 ]
 
 
@@ -335,7 +335,8 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compactio
 
     ``model`` wrote the summary and used ``usage`` for it; ``before`` and ``after`` are effective tokens, estimated.
     ``reason`` is what asked for it, ``note`` what went wrong: of a checkpoint that came to nothing, that is all.
-    ``source`` as in ``Message``.
+    ``source`` as in ``Message``. ``shortened`` are hashes of thoughts: the next edit of each is a shorter form that
+    ``model`` wrote.
     """
 
     strategy: CompactionStrategy
@@ -351,6 +352,13 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compactio
     reason: str = ""
     note: str = ""
     source: str = ""
+    shortened: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Say what requests have from here on: the summary, or what goes shorter."""
+        if self.summary or not self.shortened:
+            return self.summary or f"[{len(self.trimmed)} results trimmed]"
+        return f"[{len(self.shortened)} thoughts shortened]"
 
 
 class BranchSummary(msgspec.Struct, frozen=True, omit_defaults=True, tag="branch_summary"):

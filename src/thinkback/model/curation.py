@@ -79,6 +79,24 @@ class Curation(msgspec.Struct):
         edits = self.edits.get(commit.hash)
         return surviving(edits[-1].value if edits else commit.value)
 
+    def compaction_of(self, commit: Commit) -> str:
+        """Give the hash of the compaction that made the last edit of a commit; empty where none did."""
+        edits = self.edits.get(commit.hash)
+        if not edits:
+            return ""
+        earlier = edits[-2].seq if len(edits) > 1 else commit.seq
+        for found in reversed(self.checkpoints):
+            value = surviving(found.value)
+            if earlier < found.seq < edits[-1].seq and isinstance(value, Compaction) and commit.hash in value.shortened:
+                return found.hash
+        return ""
+
+    def why_edited(self, commit: Commit) -> str:
+        """Name the last edit of a commit, and the compaction that made it; empty where there is none."""
+        edits, made_by = self.edits.get(commit.hash), self.compaction_of(commit)
+        by = f", made by compaction {made_by[:12]}" if made_by else ""
+        return f"edited by commit {edits[-1].hash[:12]}{by}" if edits else ""
+
     def is_changed(self, commit: Commit) -> bool:
         """Whether it says something else now than what is stored of it; restoring the original takes that back, unless
         one of the two was erased.

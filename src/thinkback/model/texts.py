@@ -55,7 +55,7 @@ def text_of(value: Payload) -> str:
         case Tools():
             return ", ".join(tool.name for tool in value.tools)
         case Compaction():
-            return value.summary or f"[{len(value.trimmed)} results trimmed]"
+            return value.describe()
         case Erased():
             return f"[{value.notice}]"
         case Unknown() | Usage() | Response() | Request() | TurnEnded() | Repair() | Annotation() | Merge():

@@ -57,7 +57,7 @@ class AsyncCalls:
     async def compact(
         self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
     ) -> Commit:
-        """``session.compaction.run``, for a summary that a model writes."""
+        """``session.compaction.run``, for a summary or shorter thoughts that a model writes."""
         from thinkback.session.history.compacting import Compactor
 
         conversation = self._conversation
@@ -65,6 +65,12 @@ class AsyncCalls:
         await in_store(conversation, conversation.refresh)
         compactor = Compactor(conversation)
         asked = compactor.parse_request(strategy, tail, options)
+        if asked.wish.strategy == "thoughts":
+            from thinkback.session.history.shortening import Shortening
+
+            shortening = Shortening(conversation, asked)
+            plan, edits = await shortening.ask_async()
+            return await in_store(conversation, lambda: compactor.store(plan, edits))
         written = None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising

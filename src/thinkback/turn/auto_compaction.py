@@ -35,7 +35,12 @@ _SAID = frozenset({"user", "response", "tool_result"})
 
 def trial(history: History, plan: Plan, found: Compaction) -> Plan:
     """``plan`` as it would be behind the checkpoint ``found``. Raises ``ReplayRefused``, ``ContextRefused``."""
-    sealed = seal(Step("", (Draft("compaction", found),), 0), history.head)
+    return trial_of(history, plan, [Draft("compaction", found)])
+
+
+def trial_of(history: History, plan: Plan, drafts: Iterable[Draft]) -> Plan:
+    """``plan`` as it would be behind ``drafts``. Raises ``ReplayRefused``, ``ContextRefused``."""
+    sealed = seal(Step("", tuple(drafts), 0), history.head)
     tried = History([*history.commits, *sealed])
     return tried.plan(plan.target, plan.wanted, plan.tools, plan.native)
 

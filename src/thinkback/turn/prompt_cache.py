@@ -100,7 +100,7 @@ def last_sent(commits: Sequence[Commit], target: Mapping[str, str]) -> Sent | No
         elif commit.kind == "other":
             tokens[commit.response] = 0
         elif isinstance(value, Compaction):
-            compacted = compacted or value.first != ""
+            compacted = compacted or value.first != "" or value.shortened != ()
         elif isinstance(value, Request):
             found = tokens.get(commit.response, 0)
             if found and all(value.target.get(key) == target.get(key) for key in _PLACE):

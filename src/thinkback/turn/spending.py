@@ -152,7 +152,8 @@ class Ledger:
             elif isinstance(value, TurnEnded):
                 self._states[len(self._prompts)] = value.state
             elif isinstance(value, Compaction) and value.usage is not None:
-                self._add(_summary(commit, value, value.usage, len(self._prompts)), f"{value.model} {value.summary}")
+                said = value.summary or f"{value.before} {value.after}"
+                self._add(_summary(commit, value, value.usage, len(self._prompts)), f"{value.model} {said}")
             elif answer is not None and answer.commit.response == id:
                 answer.take(value)
         self._settle(answer)

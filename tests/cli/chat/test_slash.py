@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -379,6 +380,25 @@ def test_compact_says_what_it_would_do_and_does_it(chat: Chat, referee: Referee,
     assert "\ncheckpoint " in shown
     assert 1 == len(chat.session.compaction.list())
     assert len(messages(referee)) < 8
+
+
+def test_compact_shortens_old_thoughts(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """It says what it costs before it asks; a dry run asks nothing."""
+    chat.session.set("reasoning.includeInContext", True)
+    for at in range(3):
+        referee.push(Step(reasoning="I think so. " * 60, text=f"Answer {at}."))
+        say(chat, f"Question {at}.")
+    asked = len(referee.requests)
+    say(chat, "/compact --dry-run --tail 1 thoughts")
+    assert asked == len(referee.requests)
+    assert "2 thoughts of about" in capsys.readouterr().out
+    notes = [{"number": 1, "text": "So."}, {"number": 2, "text": "So too."}]
+    referee.push(Step(text=json.dumps({"notes": notes})))
+    say(chat, "/compact --tail 1 thoughts")
+    shown = capsys.readouterr().out
+    assert shown.index("2 thoughts of about") < shown.index("2 thoughts shortened")
+    assert 2 == sum(commit.edit != "" for commit in chat.session.log())
+    assert "thoughts" in words(chat, "/compact ")
 
 
 def test_compact_refuses_what_it_does_not_know(chat: Chat, capsys: Caught) -> None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from thinkback.model.commits import Commit
     from thinkback.session.history.compacting import CompactionOptions, CompactionPlan
 
-STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out")
+STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out", "thoughts")
 
 
-@click.command("compact", short_help="Replace the earlier part of a session by a summary.")
+@click.command("compact", short_help="Replace the earlier part of a session by a summary, or shorten old thoughts.")
 @session_argument
 @click.option(
     "--strategy", type=click.Choice(STRATEGIES), help="How to summarise; default: the setting compaction.strategy."
@@ -30,9 +30,9 @@ STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_result
 )
 @click.option("--text", help="With manual: the summary.")
 @click.option(
-    "--endpoint", shell_complete=complete.endpoints, help="With model: endpoint of the model that writes the summary."
+    "--endpoint", shell_complete=complete.endpoints, help="With model and thoughts: endpoint of the model that writes."
 )
-@click.option("--model", shell_complete=complete.models, help="With model: model that writes the summary.")
+@click.option("--model", shell_complete=complete.models, help="With model and thoughts: model that writes.")
 @click.option("--list", "lists", is_flag=True, help="List the checkpoints.")
 @click.option("--dry-run", is_flag=True, help="Show the effect, and change nothing.")
 @busy_options
@@ -52,6 +52,9 @@ def compact_command(
 
     The commits stay in the log; the checkpoint is a commit too. A pinned commit is sent word for word after the
     summary, and the summary must contain an important one. A call stays with its result, and reasoning with its call.
+
+    With thoughts, a model writes shorter forms of old thoughts instead. They are edits, which thinkback restore takes
+    back; answers stay.
     """
     with open_line(db, session) as found:
         if lists:
@@ -59,6 +62,8 @@ def compact_command(
             return
         options: CompactionOptions = {key: value for key, value in given.items() if value is not None}  # type: ignore[assignment]
         plan = found.compaction.plan(strategy, tail, **options)
+        if not as_json and not dry_run:
+            print_cost(plan)
         with progress_line("summarising") as progress:
             commit = None if dry_run else found.compaction.run(strategy, tail, progress=progress, **options)
     if commit is not None:  # a model may have written another summary than the one that was planned
@@ -97,19 +102,37 @@ def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
         "effective_after": plan.checkpoint.after,
         "unbound": [{"block": d.block, "what": d.what, "reason": d.reason} for d in plan.unbound],
         "estimated": plan.estimated,
+        "shortened": list(plan.shortened),
+        "thought_tokens_before": plan.thought_tokens[0],
+        "thought_tokens_after": plan.thought_tokens[1],
+        "void": [{"block": hash, "what": kind} for hash, kind in plan.void],
     }
+
+
+def print_cost(plan: CompactionPlan) -> None:
+    """Say what shorter thoughts cost, before a model is asked for them."""
+    if not plan.shortened:
+        return
+    before, after = plan.thought_tokens
+    count = terminal.plural(len(plan.shortened), "thought")
+    terminal.out(f"{count} of about {before:,} tokens to be shortened to about {after:,}")
+    if plan.void:
+        terminal.out(f"  voids {terminal.plural(len(plan.void), 'opaque value')} that the provider gets back")
 
 
 def print_checkpoint(plan: CompactionPlan, commit: Commit | None) -> None:
     """What a checkpoint does, or would do where it was not stored."""
     pen = terminal.pen(sys.stdout)
     before, after = plan.checkpoint.before, plan.checkpoint.after
-    estimated = " (the model has not written its summary yet)" if plan.estimated else ""
+    estimated = " (the model has not written yet)" if plan.estimated else ""
+    if commit is None:
+        print_cost(plan)
     terminal.out(pen(f"{plan.checkpoint.strategy}: about {before:,} tokens become about {after:,}{estimated}", "bold"))
     for count, what in (
         (plan.covered, "said in the summary"),
         (plan.kept, "kept word for word"),
         (plan.trimmed, "trimmed"),
+        (plan.shortened, "thoughts shortened"),
     ):
         if count:
             terminal.out(f"  {len(count)} {what}")

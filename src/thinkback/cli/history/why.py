@@ -125,10 +125,14 @@ def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
 
 def _print(session: str, found: Explanation, as_json: bool) -> None:
     if as_json:
-        led = [{"hash": commit.hash, "text": first_words(commit.value)} for commit in found.reasoning]
+        led = [
+            {"hash": each.hash, "text": first_words(each.value), "edited": found.edited.get(each.hash)}
+            for each in found.reasoning
+        ]
         plan = plan_json(found.plan) if found.plan is not None else {}
         told = {"session": session, "commit": found.commit.hash, "kind": found.commit.kind, "reasoning": led}
-        terminal.print_json({**told, "unknown": found.unknown or None, **plan})
+        edited = found.edited.get(found.commit.hash)
+        terminal.print_json({**told, "edited": edited, "unknown": found.unknown or None, **plan})
         return
     print_explanation(session, found)
 
@@ -140,9 +144,13 @@ def print_explanation(session: str, found: Explanation) -> None:
     terminal.out(
         pen(f"{commit.kind} {terminal.short(commit.hash)}: ", "bold") + terminal.one_line(first_words(commit.value), 60)
     )
+    if commit.hash in found.edited:
+        terminal.out(pen(found.edited[commit.hash], "dim"))
     for thought in found.reasoning:
         terminal.out(pen(f"[reasoning] {terminal.short(thought.hash)}", "dim", "cyan"))
         terminal.out(pen(terminal.wrap(first_words(thought.value), 2), "dim"))
+        if thought.hash in found.edited:
+            terminal.out(pen(f"  {found.edited[thought.hash]}", "dim"))
     if found.blame is not None and not found.reasoning:
         terminal.out(pen("no reasoning led to it", "dim"))
     if found.plan is not None:

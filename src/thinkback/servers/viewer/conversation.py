@@ -394,10 +394,7 @@ def _remark(value: Payload, kind: str) -> tuple[str, str]:
     """What a commit that is no message says, as a title and a text."""
     match value:
         case Compaction():
-            return (
-                "Checkpoint",
-                value.summary or value.note or f"{len(value.trimmed)} results are sent shorter from here on",
-            )
+            return "Checkpoint", value.summary or value.note or value.describe()
         case Merge():
             return "Merge", f"branch {value.branch} was taken in"
         case PermissionDecision():

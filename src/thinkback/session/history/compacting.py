@@ -7,15 +7,18 @@ reasoning is bound to what stands before it, none is made while a turn is under 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
 
 from thinkback.errors import CompactionRefused, SettingError
 from thinkback.log.compaction import TRIM_TO, Wish, checkpoint, cut
+from thinkback.log.drafting import Void
 from thinkback.log.outline import Outline
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.strategies import made
+from thinkback.log.thoughts import gains
 from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draft, Request
 from thinkback.model.plan import Counts
 from thinkback.model.target import Decision
@@ -30,10 +33,6 @@ if TYPE_CHECKING:
     from thinkback.session.history.summarising import Written
 
 _STRATEGIES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
-
-
-LEAST_SAVED = 0.05
-"""A checkpoint that saves a smaller part of the next request is refused: what it leaves out is worth more."""
 
 
 class CompactionOptions(TypedDict, total=False):
@@ -61,7 +60,11 @@ class CompactionPlan(msgspec.Struct, frozen=True):
     """What a checkpoint does, or would do. ``covered`` are the hashes of what the summary stands for: messages and
     ``response`` commits. ``unbound`` are the carriers that stay and can no longer go along, with the reason.
 
-    ``estimated``: the summary is one from the log alone; the model that is to write it was not asked.
+    Of shorter thoughts: ``thought_tokens`` are those of the thoughts before and after, estimated, and ``void`` the
+    carriers that the edits void, as of the responses of these thoughts.
+
+    ``estimated``: the model that is to write was not asked. The summary is then one from the log alone, and a thought
+    counts with a third of its length.
     """
 
     checkpoint: Compaction
@@ -70,6 +73,13 @@ class CompactionPlan(msgspec.Struct, frozen=True):
     after: Counts
     unbound: tuple[Decision, ...] = ()
     estimated: bool = False
+    thought_tokens: tuple[int, int] = (0, 0)
+    void: tuple[Void, ...] = ()
+
+    @property
+    def shortened(self) -> tuple[str, ...]:
+        """Hashes of the thoughts that go in shorter forms."""
+        return self.checkpoint.shortened
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -80,6 +90,17 @@ class CompactionPlan(msgspec.Struct, frozen=True):
     def trimmed(self) -> tuple[str, ...]:
         """Hashes of the tool results that go out shorter."""
         return tuple(hash for hash, _ in self.checkpoint.trimmed)
+
+
+def refuse_little_gain(plan: CompactionPlan) -> None:
+    """Raise ``CompactionRefused`` where ``plan`` makes the next request hardly smaller."""
+    before, after = plan.before.effective, plan.after.effective
+    if not gains(before, after):
+        raise CompactionRefused(
+            f"the next request would hardly be smaller: {before:,} tokens before, {after:,} after",
+            details={"before": before, "after": after},
+            next_actions=("keep fewer turns", "or go on: there is nothing to gain yet"),
+        )
 
 
 class Compactor:
@@ -94,7 +115,12 @@ class Compactor:
         """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
         self._conversation.last_turn.settle()
         self._conversation.refresh()
-        return self.planned(self.parse_request(strategy, tail, options))
+        asked = self.parse_request(strategy, tail, options)
+        if asked.wish.strategy == "thoughts":
+            from thinkback.session.history.shortening import Shortening
+
+            return Shortening(self._conversation, asked).plan
+        return self.planned(asked)
 
     def run(
         self,
@@ -106,11 +132,15 @@ class Compactor:
     ) -> Commit:
         """Make a checkpoint; returns its commit.
 
-        ``strategy`` is deterministic, model, manual, sliding_window, tool_results or middle_out (unset: manual with
-        ``text``, else the setting ``compaction.strategy``). The last ``tail`` turns stay (unset:
+        ``strategy`` is deterministic, model, manual, sliding_window, tool_results, middle_out or thoughts (unset:
+        manual with ``text``, else the setting ``compaction.strategy``). The last ``tail`` turns stay (unset:
         ``compaction.keepTurns``), with middle_out the first ``head`` too; of a turn under way the last ``responses``.
         ``text`` is the summary by hand, ``size`` what is left of a long result, in characters. ``endpoint`` and
         ``model`` name who writes the summary, ``reason`` is kept with it.
+
+        thoughts: a model writes shorter forms of the readable thoughts before the last ``tail`` turns, which are stored
+        as edits of them; answers stay. Warns first of carriers that this voids. Raises what the model's request raises,
+        and ``CompactionRefused`` while calls wait for results, or where the endpoint would get no shorter thought back.
 
         Raises ``CompactionRefused`` where it would make nothing smaller, lose what is IMPORTANT, or break the turn
         under way; ``ReplayRefused`` and ``ContextRefused`` where the endpoint would not take what is left; ``Veto``
@@ -120,6 +150,10 @@ class Compactor:
         self._conversation.last_turn.settle()
         self._conversation.refresh()
         asked = self.parse_request(strategy, tail, options)
+        if asked.wish.strategy == "thoughts":
+            from thinkback.session.history.shortening import Shortening
+
+            return Shortening(self._conversation, asked).run(progress)
         meter, written = Meter(progress, 1, "summaries"), None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
@@ -164,19 +198,13 @@ class Compactor:
 
     def planned(self, asked: CheckpointRequest, written: Written | None = None) -> CompactionPlan:
         """What comes of it, with the summary that a model has written where it has."""
-        base = self._base()
-        outline = self._outline(base)
+        base = self.next_plan()
+        outline = self.outline(base)
         plan = self._planned(base, outline, asked, written)
         if plan.after.effective >= plan.before.effective and written is not None and written.text:
             note = f"the summary by {written.model} is no shorter than what it stands for"
             plan = self._planned(base, outline, asked, written._replace(text="", note=note))
-        if plan.after.effective > plan.before.effective * (1 - LEAST_SAVED):
-            raise CompactionRefused(
-                f"the next request would hardly be smaller: {plan.before.effective:,} tokens before, "
-                f"{plan.after.effective:,} after",
-                details={"before": plan.before.effective, "after": plan.after.effective},
-                next_actions=("keep fewer turns", "or go on: there is nothing to gain yet"),
-            )
+        refuse_little_gain(plan)
         return plan
 
     def make(self, asked: CheckpointRequest, written: Written | None) -> Commit:
@@ -186,13 +214,13 @@ class Compactor:
             warnings.warn(f"the summary is from the log alone: {made.value.note}", stacklevel=3)
         return made
 
-    def store(self, plan: CompactionPlan) -> Commit:
-        """Make the checkpoint of ``plan``, if no hook refuses."""
+    def store(self, plan: CompactionPlan, edits: Iterable[Draft] = ()) -> Commit:
+        """Make the checkpoint of ``plan`` and the ``edits`` that belong to it as one step, if no hook refuses."""
         self._conversation.line.hooks.run("pre_compact", plan.checkpoint)
-        return self._conversation.append([Draft("compaction", plan.checkpoint)])[0]
+        return self._conversation.append([Draft("compaction", plan.checkpoint), *edits])[0]
 
-    def _base(self) -> Plan:
-        """The next request; without an endpoint, one to where the last request went."""
+    def next_plan(self) -> Plan:
+        """Plan the next request; without an endpoint, one to where the last request went."""
         conversation, last = self._conversation, self.last_request()
         configuration = conversation.configure()
         if configuration.place.is_complete or last is None:
@@ -204,11 +232,9 @@ class Compactor:
         commits = reversed(self._conversation.history.commits)
         return next((commit.value for commit in commits if isinstance(commit.value, Request)), None)
 
-    def outline(self) -> Outline:
-        """The history to be cut. Raises ``CompactionRefused`` where that must wait."""
-        return self._outline(self._base())
-
-    def _outline(self, base: Plan) -> Outline:
+    def outline(self, base: Plan | None = None) -> Outline:
+        """The history to be cut; ``base`` is the next request. Raises ``CompactionRefused`` where that must wait."""
+        base = self.next_plan() if base is None else base
         outline = Outline(self._conversation.history.commits)
         if auto_compaction.is_closed(outline, base):
             raise CompactionRefused(

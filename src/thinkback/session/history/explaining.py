@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from thinkback.errors import NotFoundError
 from thinkback.log import blame
 from thinkback.log.blame import Blame
 from thinkback.model.commits import Commit
+from thinkback.model.curation import curate
 from thinkback.model.target import Decision
 from thinkback.session import requests
 from thinkback.turn.plan import Plan
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
 
 class Explanation(NamedTuple):
     """``blame`` is the reasoning that led to ``commit`` (``None`` for a request), ``plan`` the request that brought it,
-    rebuilt and checked against the digest that the record has; where that cannot be, ``unknown`` says why.
+    rebuilt and checked against the digest that the record has; where that cannot be, ``unknown`` says why. ``edited``
+    names by hash the edit of ``commit`` and of its reasoning that holds now, and the compaction that made it.
     """
 
     commit: Commit
     blame: Blame | None
     plan: Plan | None
     unknown: str = ""
+    edited: Mapping[str, str] = {}
 
     @property
     def reasoning(self) -> tuple[Commit, ...]:
@@ -50,8 +54,10 @@ def explain(conversation: Conversation, name: str) -> Explanation:
     if commit.kind in ("request", "response"):
         return Explanation(commit, None, requests.rebuild(commits, commit.hash))
     led = blame.why(commits, commit.hash)
-    brought = led.call or commit
+    brought, curation = led.call or commit, curate(commits)
+    told = {each.hash: curation.why_edited(each) for each in (commit, *led.earlier, *led.reasoning)}
+    edited = {hash: why for hash, why in told.items() if why}
     try:
-        return Explanation(commit, led, requests.rebuild(commits, brought.hash))
+        return Explanation(commit, led, requests.rebuild(commits, brought.hash), edited=edited)
     except NotFoundError as error:  # by hand, adopted, or with reasoning that was not kept
-        return Explanation(commit, led, None, error.message)
+        return Explanation(commit, led, None, error.message, edited)

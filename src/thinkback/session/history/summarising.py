@@ -7,8 +7,7 @@ wrong; then the log alone has to do, and a note says why.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -16,11 +15,8 @@ from thinkback.errors import (
     CompactionRefused,
     ContextRefused,
     NotFoundError,
-    ProviderError,
     ReplayRefused,
-    SettingError,
     ThinkbackError,
-    UnsupportedContent,
     Veto,
 )
 from thinkback.log import summary
@@ -29,24 +25,21 @@ from thinkback.log.digest import survivors, transcript
 from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
+from thinkback.model.target import Settings
 from thinkback.session.endpoint_config import EndpointConfig
+from thinkback.session.history.asking import Inquiry
 from thinkback.session.history.compacting import CheckpointRequest, Compactor
 from thinkback.session.planning import plan_of
-from thinkback.session.profiles.files import SETTING
-from thinkback.session.reply import Reply, total
+from thinkback.session.reply import total
 from thinkback.session.requests import Options
 from thinkback.turn import auto_compaction, pressure
 
 if TYPE_CHECKING:
     from thinkback.session.configuration import Configuration
     from thinkback.session.conversation import Conversation
-    from thinkback.session.session import Session
-    from thinkback.session.store import SessionStore
 
 # Of the writer's context, in characters; the rest is for what it says. The size assumed where it is not known.
 _SHARE, _CHARACTERS_PER_TOKEN, _CONTEXT = 0.5, 4, 32_000
-# A request that asks for a schema is refused so by hosts that know none.
-_SCHEMA_STATUSES = frozenset({400, 404, 422})
 
 
 class Written(NamedTuple):
@@ -58,112 +51,45 @@ class Written(NamedTuple):
     note: str = ""
 
 
-class Step(NamedTuple):
-    """What to ask next; without a prompt to go on with what was asked."""
-
-    prompt: str
-    options: dict[str, Any]
-
-
-@contextmanager
-def apart_from(store: SessionStore, place: EndpointConfig, name: str) -> Iterator[Session]:
-    """A session in memory, with the settings and rules of ``store``, for requests to ``place``."""
-    from thinkback.session.conversation import Conversation
-    from thinkback.session.session import Session as Apart
-    from thinkback.session.store import SessionStore
-    from thinkback.stores import open_store
-
-    # where it goes is said already: a profile has no say in it
-    settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
-    with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
-        scratch.__dict__["rulebook"] = store.rulebook
-        scratch.__dict__["usage_log"] = store.usage_log
-        yield Apart(Conversation(scratch, scratch.log.create_session(name, name, 0), place))
-
-
 class Summarising:
     """One summary in the making. ``run`` and ``run_async`` do the same; both need the history to stay as it is."""
 
     def __init__(self, conversation: Conversation, asked: CheckpointRequest, outline: Outline) -> None:
         found = cut(outline, asked.wish)
-        configuration, book = conversation.current(), conversation.store.rulebook
         self._store = conversation.store
-        self._place = _place(conversation, configuration, asked)
-        target = self._place.target(book)
-        self._place.authenticator(book)
-        self._survivors = survivors(outline, found)
-        size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
-        self._prompt = summary.request(
-            transcript(outline, found, size, rationale=configuration.settings().compaction_rationale), self._survivors
+        self._writer = writer = writer_of(conversation, asked)
+        wanted = survivors(outline, found)
+        told = transcript(outline, found, writer.size, rationale=writer.settings.compaction_rationale)
+        self._inquiry = Inquiry(
+            summary.SYSTEM,
+            summary.request(told, wanted),
+            summary.Summary,
+            lambda answer: summary.read(answer, wanted),
+            strict=writer.strict,
         )
-        self._is_strict = target.endpoint.strict or configuration.settings().strict
-        self._model = f"{target.endpoint.id}/{target.model}"
-        self._usages: list[Usage] = []
-        self._asked_again = False
-        self._wants_schema = True
-        self._result: Written | None = None
 
     def run(self) -> Written:
-        """Ask and wait."""
-        with apart_from(self._store, self._place, "summary") as apart:
-            step = self._step(self._prompt)
-            while self._result is None:
-                try:
-                    reply = apart.chat(step.prompt, **step.options) if step.prompt else apart.generate(**step.options)
-                except ThinkbackError as error:
-                    step = self._failed(error)
-                else:
-                    step = self._take(reply)
-        return self._result
+        """Ask and wait; a failure is a note."""
+        try:
+            return self._written(self._inquiry.run(self._store, self._writer.place))
+        except ThinkbackError as error:
+            return self._unwritten(error)
 
     async def run_async(self) -> Written:
         """The same for asyncio."""
-        with apart_from(self._store, self._place, "summary") as apart:
-            step = self._step(self._prompt)
-            while self._result is None:
-                try:
-                    calls = apart.aio
-                    reply = await (
-                        calls.chat(step.prompt, **step.options) if step.prompt else calls.generate(**step.options)
-                    )
-                except ThinkbackError as error:
-                    step = self._failed(error)
-                else:
-                    step = self._take(reply)
-        return self._result
-
-    def _step(self, prompt: str) -> Step:
-        settings: dict[str, object] = {"compaction.auto": False}
-        if not self._is_strict:
-            # Reasoning must not eat what is left of the output for the summary.
-            settings["reasoning.effort"] = "low"
-        options: dict[str, Any] = {"system": summary.SYSTEM, "settings": settings, "max_steps": 1}
-        return Step(prompt, {**options, "response_format": summary.Summary} if self._wants_schema else options)
-
-    def _take(self, reply: Reply) -> Step:
-        if reply.usage is not None:
-            self._usages.append(reply.usage)
         try:
-            text = summary.read(reply.text, self._survivors)
-        except CompactionRefused as error:
-            if self._asked_again:
-                return self._end("", f"the summary by {self._model} was refused twice: {error.message}")
-            self._asked_again = True
-            return self._step(summary.again(error.message))
-        return self._end(text)
+            return self._written(await self._inquiry.run_async(self._store, self._writer.place))
+        except ThinkbackError as error:
+            return self._unwritten(error)
 
-    def _failed(self, error: ThinkbackError) -> Step:
-        """Once without a schema, where that may have been too much; else the log alone has to do."""
-        refused = isinstance(error, ProviderError) and error.details.get("status") in _SCHEMA_STATUSES
-        if self._wants_schema and (refused or isinstance(error, UnsupportedContent | SettingError)):
-            self._wants_schema = False
-            # What was refused before the network was not stored.
-            return self._step("" if refused else self._prompt)
-        return self._end("", f"{self._model} could not write the summary: {error.message}")
+    def _written(self, text: str, note: str = "") -> Written:
+        return Written(text, self._writer.model, total(self._inquiry.usages), note)
 
-    def _end(self, text: str, note: str = "") -> Step:
-        self._result = Written(text, self._model, total(self._usages), note)
-        return Step("", {})
+    def _unwritten(self, error: ThinkbackError) -> Written:
+        model = self._writer.model
+        if isinstance(error, CompactionRefused):
+            return self._written("", f"the summary by {model} was refused twice: {error.message}")
+        return self._written("", f"{model} could not write the summary: {error.message}")
 
 
 def before_turn(conversation: Conversation, options: Options) -> Iterator[Status]:
@@ -231,6 +157,27 @@ def _stored(conversation: Conversation, asked: CheckpointRequest, written: Writt
     lost = auto_compaction.lost_line(plan.unbound, conversation.configure().target.model)
     told = [Status("dropping_thoughts", lost)] if lost else []
     return [*told, Status("compacting", pressure.describe(commit.value))]
+
+
+class Writer(NamedTuple):
+    """Who writes for a checkpoint: ``model`` with its endpoint, and how many characters of the log it can be given."""
+
+    place: EndpointConfig
+    model: str
+    size: int
+    strict: bool
+    settings: Settings
+
+
+def writer_of(conversation: Conversation, asked: CheckpointRequest) -> Writer:
+    """Find who writes for ``asked``. Raises ``NotFoundError``, ``CredentialError``."""
+    configuration, book = conversation.current(), conversation.store.rulebook
+    place, settings = _place(conversation, configuration, asked), configuration.settings()
+    target = place.target(book)
+    place.authenticator(book)
+    size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
+    model = f"{target.endpoint.id}/{target.model}"
+    return Writer(place, model, size, target.endpoint.strict or settings.strict, settings)
 
 
 def _place(conversation: Conversation, configuration: Configuration, asked: CheckpointRequest) -> EndpointConfig:

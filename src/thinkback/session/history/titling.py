@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.tally import title_of
-from thinkback.session.history.summarising import apart_from
+from thinkback.session.history.asking import apart_from
 from thinkback.settings.registry import TITLE
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def first_words(payload: Payload) -> str:
         case commits.Content() | commits.BranchSummary():
             return payload.text
         case commits.Compaction():
-            return f"{payload.strategy}: {payload.summary or f'{len(payload.trimmed)} results trimmed'}"
+            return f"{payload.strategy}: {payload.describe()}"
         case commits.Merge():
             return f"{payload.branch} {payload.head[:8]}"
         case commits.Erased():

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 COMPACT = "compact [--dry-run] [--tail N] [STRATEGY]"
 EXPORT = "export FILE [--format FORMAT] [--with-reasoning] [--complete] [--force]"
 REASONING = "reasoning TEXT"
-_STRATEGIES = ("deterministic", "model", "sliding_window", "tool_results", "middle_out")
+_STRATEGIES = ("deterministic", "model", "sliding_window", "tool_results", "middle_out", "thoughts")
 
 
 def compact(chat: Chat, rest: str) -> None:
     """Make a checkpoint, or say what it would do."""
     from msgspec.structs import replace
 
-    from thinkback.cli.history.compact import print_checkpoint
+    from thinkback.cli.history.compact import print_checkpoint, print_cost
 
     given = words(rest, COMPACT, most=4)
     tail = _tail(given)
@@ -39,6 +39,7 @@ def compact(chat: Chat, rest: str) -> None:
     compaction = chat.session.compaction
     plan, commit = compaction.plan(strategy, tail), None
     if not dry:
+        print_cost(plan)
         with working("summarising"):
             commit = compaction.run(strategy, tail)
         plan = replace(plan, checkpoint=commit.value, estimated=False)
@@ -132,7 +133,7 @@ def _is_one_word(name: str) -> bool:
 
 
 ROWS = (
-    Slash("compact", COMPACT, "Replace the earlier part by a summary; nothing is deleted.", compact, _compact),
+    Slash("compact", COMPACT, "Replace the earlier part by a summary, or shorten old thoughts.", compact, _compact),
     Slash("reasoning", REASONING, "Add reasoning of your own to the log; it is never sent to a provider.", reasoning),
     Slash("export", EXPORT, "Write this session to a file.", export, _export, _file),
 )
