@@ -146,6 +146,13 @@ def test_an_answer_about_other_notes_is_refused(said: str, fault: str) -> None:
         read_forms(said, [ONE, TWO])
 
 
+def test_a_batch_takes_what_fits() -> None:
+    """One that is too long alone is a batch of its own; of nothing there is none."""
+    thoughts = [OldThought(str(at), "x" * length) for at, length in enumerate((4, 4, 30, 1))]
+    assert [("0", "1"), ("2",), ("3",)] == [tuple(each.hash for each in batch) for batch in batches(thoughts, 9)]
+    assert [] == list(batches([], 9))
+
+
 @given(st.lists(st.integers(1, 30)), st.integers(1, 60))
 def test_batches_have_all_thoughts_in_order_and_fit(sizes: list[int], size: int) -> None:
     """Only one that is too long alone is larger."""

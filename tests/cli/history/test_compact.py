@@ -65,9 +65,14 @@ def test_what_makes_nothing_smaller_is_refused(talked: Command) -> None:
 def thoughtful(command: Command, referee: Referee, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command with a log: session ``talk``, three turns whose thoughts are long and go back."""
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
-    place = {"endpoint": "deepseek", "model": "deepseek-v4-pro", "base_url": referee.base_url("deepseek")}
     with thinkback.open(command.db, rules={}, settings={}) as store:
-        session = store.session("talk", api_key=KEY, **place)
+        session = store.session(
+            "talk",
+            endpoint="deepseek",
+            model="deepseek-v4-pro",
+            base_url=referee.base_url("deepseek"),
+            api_key=KEY,
+        )
         session.set("reasoning.includeInContext", True)
         for turn in range(3):
             referee.push(Step(reasoning=f"{turn}: " + "I think so. " * 60, text="Yes."))

@@ -66,9 +66,9 @@ def test_old_thoughts_go_shorter_and_answers_as_they_were(store: SessionStore, r
     before, answers = session.log(), [m["content"] for m in messages(referee)]
     referee.push(Step(text=forms(SHORT, f"{SHORT} Again."), usage={"completion_tokens": 77}))
     made = session.compaction.run("thoughts", 2, reason="they are long")
-    asked = referee.requests[-1].body
-    assert SYSTEM == asked["messages"][0]["content"]
-    assert f"0: {THOUGHT}".strip() in asked["messages"][-1]["content"]
+    asked = messages(referee)
+    assert SYSTEM == asked[0]["content"]
+    assert f"0: {THOUGHT}".strip() in asked[-1]["content"]
     assert "Question 0?" not in str(asked)
     assert before == session.log()[: len(before)]
     assert ["compaction", "reasoning", "reasoning"] == kinds(session)[len(before) :]
