@@ -312,7 +312,7 @@ def test_items_of_a_conversation_that_began_elsewhere_pass_in_their_dialect(fron
 def test_an_image_of_an_earlier_answer_is_named_where_it_cannot_go() -> None:
     """The model does not see it, and whoever asks can read so."""
     image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
-    contents = [
+    contents: list[dict[str, Any]] = [
         {"role": "user", "parts": [{"text": "draw"}]},
         {"role": "model", "parts": [{"text": "here"}, image]},
         {"role": "user", "parts": [{"text": "more"}]},
