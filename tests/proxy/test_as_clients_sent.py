@@ -8,6 +8,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.proxy.playbook import Playbook, to
 from thinkback.log.seal import seal
@@ -320,3 +322,64 @@ def test_an_image_of_an_earlier_answer_is_named_where_it_cannot_go() -> None:
     play = planned(contents, PLACES["openai-chat"], front="gemini")
     assert "aGk=" not in json.dumps(sent(play))
     assert "image/png of an earlier answer: " in left(play)
+
+
+OWN = st.dictionaries(
+    st.sampled_from(["annotations", "cache_control", "citations", "partMetadata", "phase", "x_unknown"]),
+    st.none()
+    | st.integers()
+    | st.text(max_size=3)
+    | st.lists(st.fixed_dictionaries({"url": st.just("u")}), max_size=2),
+)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="<>\x00"), min_size=1, max_size=8).map(
+    lambda text: f"a{text}a"
+)
+
+
+def object_of(**members: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """An object with these members (values or strategies), and others of the client's behind them."""
+    fields = {key: value if isinstance(value, st.SearchStrategy) else st.just(value) for key, value in members.items()}
+    return st.tuples(st.fixed_dictionaries(fields), OWN).map(lambda both: {**both[1], **both[0]})
+
+
+CHAT_TEXT = object_of(type="text", text=TEXTS)
+CHAT_CALL = object_of(id="call_1", type="function", function=object_of(name="f", arguments='{"a": 1}'))
+RESPONSES_TEXT = object_of(type="output_text", text=TEXTS)
+GEMINI_TEXT = object_of(text=TEXTS)
+SPOKEN: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "openai-chat": object_of(role="assistant", content=TEXTS | st.lists(CHAT_TEXT, min_size=1, max_size=2))
+    | object_of(role="assistant", content=TEXTS, tool_calls=st.lists(CHAT_CALL, min_size=1, max_size=1)),
+    "openai-responses": object_of(
+        type="message", role="assistant", content=st.lists(RESPONSES_TEXT, min_size=1, max_size=2)
+    )
+    | object_of(type="function_call", call_id="call_1", name="f", arguments="{}", namespace="crm")
+    | object_of(type="shell_call", call_id="call_1", action=object_of(commands=st.just(["ls"])), id="sh_1"),
+    "anthropic": object_of(
+        role="assistant",
+        content=st.lists(
+            object_of(type="text", text=TEXTS)
+            | object_of(type="server_tool_use", id="srvtoolu_1", name="web_search", input=st.just({"query": "q"})),
+            min_size=1,
+            max_size=1,
+        ),
+    ),
+    "gemini": object_of(
+        role="model",
+        parts=st.lists(
+            GEMINI_TEXT | object_of(executableCode=object_of(language="PYTHON", code="1")), min_size=1, max_size=1
+        ),
+    ),
+}
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(sorted(SPOKEN)))
+def test_an_answer_goes_as_its_client_sent_it(data: st.DataObject, front: str) -> None:
+    """Every member, documented or not, at every level, where client and place speak one dialect."""
+    asked: dict[str, Any] = {"role": "user", "parts": [{"text": "q"}]} if front == "gemini" else QUESTION
+    spoken = data.draw(SPOKEN[front])
+    params: dict[str, Any] = {"max_tokens": 9} if front == "anthropic" else {}
+    play = planned([asked, spoken, asked], PLACES[front], front=front, **params)
+    expected = json.dumps([asked, spoken, asked])
+    assert json.loads(expected) == sent(play)[MESSAGES.get(front, "messages")]
+    assert "" == left(play)

@@ -19,7 +19,7 @@ SCALARS = (
     | st.text(st.characters(), max_size=6)
     | st.sampled_from(["user", "assistant", "text", "\ud800", "true"])
 )
-KEYS = st.sampled_from(["role", "type", "id", "content", "a", "b"])
+KEYS = st.sampled_from(["role", "type", "id", "c", "a", "b"])
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner), max_leaves=12)
 MESSAGE = st.fixed_dictionaries(
     {"role": st.sampled_from(["user", "assistant"]), "content": VALUES}, optional={"id": SCALARS}
@@ -185,3 +185,83 @@ def test_a_mark_stays_on_a_result_whose_call_has_another_id() -> None:
 
     marked = {"cache_control": {"type": "ephemeral"}}
     assert body("call_1", **marked) == preserved(body("mine", **marked), body("call_1"))
+
+
+SAID = {"role": "assistant", "content": "It is 4."}
+SIGNED = {"type": "text", "text": "It is 4."}
+
+
+@pytest.mark.parametrize(
+    ("client", "planned", "expected"),
+    [
+        ({**SAID, "annotations": [1]}, {**SAID, "reasoning": "r"}, {**SAID, "annotations": [1], "reasoning": "r"}),
+        ({**SAID, "annotations": [1]}, {**SAID, "content": "<think>r</think>It is 4."}, None),
+        ({**SAID, "content": [{**SIGNED, "cache_control": {}}]}, {**SAID, "reasoning": "r"}, None),
+        ({**SAID, "content": [{**SIGNED, "x": 1}]}, {**SAID, "content": [{"type": "thinking"}, SIGNED]}, None),
+        (
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}, "x": 1}, "partMetadata": {}}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s"}]},
+            None,
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "c", "x": 1, "function": {"name": "f", "x": 2}}]},
+            {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "2"}}]},
+            None,
+        ),
+        (
+            {"type": "function_call", "name": "f", "namespace": "n", "status": "s"},
+            {"type": "function_call", "name": "f"},
+            None,
+        ),
+    ],
+)
+def test_members_that_the_plan_has_no_word_for_are_the_clients(client: Any, planned: Any, expected: Any) -> None:
+    """Of what the plan says too; a text in parts says the same as one."""
+    written = json.loads(preserved(compact({"messages": [client]}), compact({"messages": [planned]})))["messages"][0]
+    assert expected is None or expected == written
+    added = {key: value for key, value in planned.items() if key not in client}
+    kept = json.dumps(written)
+    assert all(json.dumps(name) in kept for name in _own_names(client))
+    assert added.items() <= written.items()
+    assert '"status"' not in kept
+
+
+def _own_names(value: Any) -> list[str]:
+    """The names of members, at any level, that no plan in these tests has."""
+    if isinstance(value, dict):
+        own = [key for key in value if key in ("annotations", "x", "partMetadata", "namespace", "cache_control")]
+        return [*own, *(name for held in value.values() for name in _own_names(held))] if value else own
+    return [name for held in value for name in _own_names(held)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("client", "planned"),
+    [
+        ({**SAID, "reasoning_content": "r"}, SAID),
+        ({**SAID, "x": {"y": [{"thought_signature": "s"}]}}, SAID),
+        ({**SAID, "x": 1}, {**SAID, "content": "It is 5."}),
+        ({**SAID, "x": 1}, {**SAID, "tool_calls": [{"function": {"name": "f"}}]}),
+        ({"role": "assistant", "content": None, "x": 1}, {"role": "assistant", "content": None}),
+        ({"role": "assistant", "content": [{"type": {}}], "x": 1}, {"role": "assistant", "content": [{"type": []}]}),
+        ({"role": "assistant", "content": [{"type": "image"}]}, {"role": "assistant", "content": [{"type": "other"}]}),
+    ],
+)
+def test_reasoning_and_members_of_something_else_go_as_planned(client: Any, planned: Any) -> None:
+    """What may be reasoning was decided; of another message the client's members say nothing."""
+    assert {"messages": [planned]} == json.loads(
+        preserved(compact({"messages": [client]}), compact({"messages": [planned]}))
+    )
+
+
+def test_parameters_go_as_planned() -> None:
+    """Their names are all decided, also in a tool."""
+    client = {"x": 1, "tools": [{"type": "function", "name": "f", "x": 1}], "messages": []}
+    planned = {"tools": [{"type": "function", "name": "f"}], "messages": []}
+    assert planned == json.loads(preserved(compact(client), compact(planned)))
+
+
+def test_withheld_members_stay_behind() -> None:
+    """They are for another provider."""
+    client = {"messages": [{**SAID, "passed": 1, "x": 1}]}
+    written = preserved(compact(client), compact({"messages": [SAID]}), ("passed",))
+    assert {"messages": [{**SAID, "x": 1}]} == json.loads(written)

@@ -25,7 +25,7 @@ from thinkback.proxy.request_view import Received, View
 from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
 from thinkback.turn import prompt_cache
-from thinkback.turn.own_fields import not_for
+from thinkback.turn.own_fields import not_for, withheld_members
 from thinkback.turn.plan import AS_WRITTEN, CHOSEN, LEFT_OUT, UNASKED, Plan, remarked
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
@@ -212,7 +212,7 @@ def body_of(plan: Plan, received: Received) -> bytes:
     as_asked = front(received.front).as_asked
     if as_asked is not None:
         written = as_asked(received.body, written)
-    return preserve_json.preserved(received.body, written)
+    return preserve_json.preserved(received.body, written, withheld_members(plan.target.endpoint))
 
 
 def _settings(view: View, settings: Settings, *, readable: bool | None) -> Settings:

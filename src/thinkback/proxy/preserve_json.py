@@ -1,27 +1,55 @@
 """A request that was planned, in the bytes of the client that sent it: white space, order, numbers and escapes stay.
 
 Promises: the result says what the plan says, as JSON; where the client says the same, its own bytes stand. Cache marks
-are the client's (the log has those of another day), and so are a message's name and that it is to be continued. With
-nothing to change the result is what the client sent. Must not: know what a request means. Pure.
+are the client's (the log has those of another day). Of a message, a part, an item or a call that the plan says too, the
+client's are all members that the plan has no word for; a text is the same as a string and in parts. With nothing to
+change the result is what the client sent. Must not: know what a request means. Pure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-# A body, its messages, one message, its content, one part: what is deeper is the client's as a whole, or the plan's.
-_LEVELS = 5
+# A body, its messages, one message, its content, one part, a call in it: what is deeper is the client's as a whole, or
+# the plan's.
+_LEVELS = 7
 # How far ahead the client's version of an element is looked for, where the plan left out what is before it.
 _AHEAD = 16
 _MARK = "cache_control"
 # What a client says of a message that providers give and the log has not: who speaks, or that it is to be continued.
 _OF_A_MESSAGE = frozenset({"name", "partial", "prefix"})
+# The members of a body that are the conversation.
+_MESSAGES = frozenset({"contents", "input", "messages"})
+# What a program or a model says: it is the plan's as a whole.
+_SAID = frozenset({"args", "arguments", "input", "output", "response"})
+# What the plan has a word for: where it leaves one out, that was decided. All else is of no account to it.
+_UNDERSTOOD = _SAID | {
+    "call_id",
+    "content",
+    "data",
+    "function",
+    "functionCall",
+    "id",
+    "parts",
+    "role",
+    "status",
+    "summary",
+    "text",
+    "tool_call_id",
+    "tool_calls",
+    "type",
+}
+# By these in its name, or in one inside it, a member is known that may be reasoning: that goes as it was decided.
+_OF_REASONING = re.compile("encrypted_content|opaque|reason|redacted|signature|think|thought", re.IGNORECASE)
+_CALLS = ("function", "functionCall")
+_OF_PROGRAMS = tuple(Raw(b'"%b"' % role) for role in (b"developer", b"function", b"system", b"tool", b"user"))
+_TEXTS = frozenset({"input_text", "output_text", "text"})
 _SORT = ("role", "type", "id")
 _OBJECT, _LIST = b"{"[0], b"["[0]
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -35,36 +63,46 @@ _space = re.compile(r"[ \t\r\n]*")
 _stdlib = json.JSONDecoder()
 
 
-def preserved(client: bytes, planned: bytes) -> bytes:
-    """What ``planned`` says, in the bytes of ``client`` wherever they say the same; both are JSON."""
+class _Place(NamedTuple):
+    """Where something stands: among the messages or not; ``withheld`` are members of theirs that are left out."""
+
+    is_inside: bool
+    withheld: Collection[str]
+
+
+def preserved(client: bytes, planned: bytes, withheld: Collection[str] = ()) -> bytes:
+    """What ``planned`` says, in the bytes of ``client`` wherever they say the same; both are JSON.
+
+    ``withheld`` are members of the client's messages that the place must not get.
+    """
     theirs, ours = Raw(client.strip(_SPACE)), Raw(planned.strip(_SPACE))
     try:
-        written = _spelled(theirs, ours, _LEVELS) if client else ours
+        written = _spelled(theirs, ours, _LEVELS, _Place(False, withheld)) if client else ours
     except (ValueError, RecursionError):  # what the client sent is no JSON
         return planned
     return client if written is theirs else bytes(written)
 
 
-def _spelled(client: Raw, planned: Raw, levels: int) -> Raw:
-    """``client`` itself where it says the same."""
+def _spelled(client: Raw, planned: Raw, levels: int, place: _Place) -> Raw:
+    """``client`` itself where it says the same; among the messages its own members stay."""
     if client == planned:
         return client
     kind = memoryview(client)[0]
     if levels and kind == memoryview(planned)[0]:
         if kind == _OBJECT:
-            return _object(client, planned, levels - 1)
+            return _merged(client, _object_of(client), _object_of(planned), levels - 1, place)
         if kind == _LIST:
-            return _array(client, planned, levels - 1)
+            return _array(client, planned, levels - 1, place)
     return client if _are_equal(client, planned) else planned
 
 
-def _object(client: Raw, planned: Raw, levels: int) -> Raw:
-    return _merged(client, _object_of(client), _object_of(planned), levels)
-
-
-def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: int) -> Raw:
+def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: int, place: _Place) -> Raw:
     """The members that both have in the client's order, then those of the plan."""
+    # What a program says goes as it wrote it, unless that was decided otherwise.
+    if place.is_inside and theirs.get("role") in _OF_PROGRAMS:
+        place = place._replace(is_inside=False)
     own = {_MARK, *(_OF_A_MESSAGE - ours.keys() if "role" in theirs else ())}
+    own.update(_own_members(theirs, ours).difference(place.withheld) if place.is_inside else ())
     changed = theirs.keys() - own != ours.keys() - own
     members: dict[str, Raw] = {}
     for key, source in theirs.items():
@@ -73,7 +111,14 @@ def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: i
             changed = True
             continue
         if source != wanted:
-            written = _spelled(source, wanted, levels)
+            is_first = levels == _LEVELS - 1
+            if place.is_inside and key == "content" and _are_equal_texts(source, wanted):
+                written = source
+            else:
+                deeper = 0 if place.is_inside and key in _SAID else levels
+                written = _spelled(
+                    source, wanted, deeper, place._replace(is_inside=place.is_inside or (is_first and key in _MESSAGES))
+                )
             changed = changed or written is not source
             source = written
         members[key] = source
@@ -88,7 +133,75 @@ def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: i
         return Raw(b"{%b}" % b",".join(b"%b:%b" % (json.dumps(key).encode(), members[key]) for key in members))
 
 
-def _array(client: Raw, planned: Raw, levels: int) -> Raw:
+def _own_members(theirs: dict[str, Raw], ours: dict[str, Raw]) -> set[str]:
+    """What the client says beside that which the plan says too, and the plan has no word for."""
+    more = [key for key in theirs if key not in ours and key not in _UNDERSTOOD and not _OF_REASONING.search(key)]
+    if not more or not _is_version(_values_of(theirs), _values_of(ours)):
+        return set()
+    return {key for key in more if not _has_reasoning(_value(theirs[key]))}
+
+
+def _values_of(members: dict[str, Raw]) -> dict[str, Any]:
+    return {key: _value(source) for key, source in members.items()}
+
+
+def _is_version(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether two objects make the same calls, and have the same content, or say the same text: the plan's perhaps
+    behind reasoning.
+    """
+    content, text, calls = _content_of(theirs), _said_text(theirs), _called(theirs)
+    if calls != _called(ours) or not (content or calls):
+        return False
+    return content == _content_of(ours) or (bool(text or calls) and _said_text(ours).endswith(text))
+
+
+def _content_of(value: dict[str, Any]) -> Any:
+    return next((value[key] for key in ("content", "parts", "text") if key in value), None)
+
+
+def _said_text(value: dict[str, Any]) -> str:
+    content = _content_of(value)
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "".join(part["text"] for part in parts if _is_text(part) and not part.get("thought"))
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and str(part.get("type", "text")) in _TEXTS and isinstance(part.get("text"), str)
+
+
+def _called(value: dict[str, Any]) -> list[str]:
+    """The names of the calls in a message, a part or an item, or of a call itself."""
+    names: list[str] = []
+    for each in (value, *_elements_in(_content_of(value)), *_elements_in(value.get("tool_calls"))):
+        held = [each.get(key) for key in _CALLS] if "role" in each else [each, *(each.get(key) for key in _CALLS)]
+        names += [inner["name"] for inner in held if isinstance(inner, dict) and isinstance(inner.get("name"), str)]
+    return names
+
+
+def _elements_in(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _has_reasoning(value: Any) -> bool:
+    """Whether a member anywhere in ``value`` may be reasoning."""
+    if isinstance(value, dict):
+        return any(_OF_REASONING.search(key) or _has_reasoning(held) for key, held in value.items())
+    return isinstance(value, list) and any(map(_has_reasoning, value))
+
+
+def _are_equal_texts(client: Raw, planned: Raw) -> bool:
+    """Whether both are nothing but the same text, as a string or in parts."""
+    one, other = _value(client), _value(planned)
+    are_texts = all(
+        isinstance(each, str) or (isinstance(each, list) and each != [] and all(map(_is_text, each)))
+        for each in (one, other)
+    )
+    return are_texts and _said_text({"content": one}) == _said_text({"content": other})
+
+
+def _array(client: Raw, planned: Raw, levels: int, place: _Place) -> Raw:
     """Equal beginnings and ends stand as they came; what is between is matched in order."""
     theirs, ours = _array_of(client), _array_of(planned)
     most = min(len(theirs), len(ours))
@@ -101,7 +214,7 @@ def _array(client: Raw, planned: Raw, levels: int) -> Raw:
     while after < most - before and _are_equal(theirs[-1 - after], ours[-1 - after]):
         after += 1
     end = len(theirs) - after
-    middle = _matched(theirs[before:end], ours[before : len(ours) - after], levels)
+    middle = _matched(theirs[before:end], ours[before : len(ours) - after], levels, place)
     return Raw(b"[%b]" % b",".join((*theirs[:before], *middle, *theirs[end:])))
 
 
@@ -131,7 +244,7 @@ class _Element:
         return self._members
 
 
-def _matched(client: Sequence[Raw], planned: Sequence[Raw], levels: int) -> list[Raw]:
+def _matched(client: Sequence[Raw], planned: Sequence[Raw], levels: int, place: _Place) -> list[Raw]:
     """``planned``, each in the bytes of the element of ``client`` that says the same, else of one that is alike."""
     theirs, ours = list(map(_Element, client)), list(map(_Element, planned))
     written: list[Raw] = []
@@ -142,13 +255,13 @@ def _matched(client: Sequence[Raw], planned: Sequence[Raw], levels: int) -> list
             continue
         next_one = theirs[at]
         same = next_one.source == source.source
-        found = next_one.source if same else _changed(next_one, source, levels)
+        found = next_one.source if same else _changed(next_one, source, levels, place)
         if found is None and (ahead := _find(source, theirs[at : at + _AHEAD])) is not None:
             at += ahead
             found = theirs[at].source
         # One that says what comes next was not changed: something was put in before it.
         if found is None and not (here + 1 < len(ours) and _say_the_same(next_one, ours[here + 1])):
-            found = _changed(next_one, source, levels, for_sure=False)
+            found = _changed(next_one, source, levels, place, for_sure=False)
         at += found is not None
         written.append(source.source if found is None else found)
     return written
@@ -158,7 +271,7 @@ def _find(source: _Element, ahead: Sequence[_Element]) -> int | None:
     return next((place for place, other in enumerate(ahead) if _say_the_same(other, source)), None)
 
 
-def _changed(client: _Element, planned: _Element, levels: int, *, for_sure: bool = True) -> Raw | None:
+def _changed(client: _Element, planned: _Element, levels: int, place: _Place, *, for_sure: bool = True) -> Raw | None:
     """``planned`` if it is another version of ``client``: of the same role or type, and for sure if more is the same.
 
     What is no object has no versions.
@@ -170,7 +283,7 @@ def _changed(client: _Element, planned: _Element, levels: int, *, for_sure: bool
     alike = all(key in same or (key not in theirs and key not in ours) for key in _SORT)
     if not alike or (for_sure and not same.difference(_SORT) and not _share(client.plain, planned.plain)):
         return None
-    return _merged(client.source, theirs, ours, levels - 1) if levels else planned.source
+    return _merged(client.source, theirs, ours, levels - 1, place) if levels else planned.source
 
 
 def _share(one: Any, other: Any) -> bool:

@@ -44,11 +44,15 @@ def taking_all(endpoint: Endpoint) -> Endpoint:
     return msgspec.structs.replace(endpoint, takes=dialect(endpoint.dialect).parameters.own)
 
 
+def withheld_members(endpoint: Endpoint) -> tuple[str, ...]:
+    """The names of such fields inside messages."""
+    paths = dialect(endpoint.dialect).parameters.own
+    return tuple(filter(None, (path.partition(".")[2] for path in paths if path not in endpoint.takes)))
+
+
 def writer_for(endpoint: Endpoint) -> Writer:
     """The request writer of the endpoint's dialect; what it writes has no such field that the endpoint may not know."""
-    spoken = dialect(endpoint.dialect)
-    names = (path.partition(".")[2] for path in spoken.parameters.own if path not in endpoint.takes)
-    inner = tuple(filter(None, names))
+    spoken, inner = dialect(endpoint.dialect), withheld_members(endpoint)
     return _Bare(spoken.writer, inner) if inner else spoken.writer
 
 

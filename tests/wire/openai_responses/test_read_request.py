@@ -267,3 +267,20 @@ def test_input_that_is_no_list_is_refused() -> None:
     """Neither a string nor a list."""
     with pytest.raises(WireError, match="no list of input items"):
         read_request({"input": 1}, lambda: "r")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_own"),
+    [
+        ({"type": "shell_call_output", "call_id": "c1", "output": []}, True),
+        ({"type": "shell_call_output", "call_id": "c1", "output": [], "id": "sho_1"}, False),
+        ({"type": "local_shell_call_output", "id": "lsh_1", "output": "o"}, True),
+        ({"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}, True),
+    ],
+)
+def test_answer_to_a_hosted_call_is_no_part_of_the_response_before_it(answer: dict[str, Any], is_own: bool) -> None:
+    """Its provider knows that response without; what the provider itself answered has an id, and belongs to it."""
+    found = drafts(USER, {"role": "assistant", "content": "a"}, answer, {"type": "item", "id": "i_1"})
+    assert (["r0", "r1", "r2"] if is_own else ["r0"]) == list(dict.fromkeys(each.response for each in found[1:]))
+    (block,) = (draft.value for draft in found if isinstance(draft.value, Unknown) and "i_1" not in draft.value.wire)
+    assert (json.loads(block.wire), block.carriers == ()) == (answer, is_own)

@@ -29,6 +29,9 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 # What a program, not a model, puts between the messages.
 _SETTINGS = frozenset({"configuration_update", "compaction_trigger"})
 _UPDATED = ("reasoning", "text")
+# What a program answers to calls of tools that the provider defines; what the provider itself ran has an id of its own.
+_OF_HOSTED = frozenset({"apply_patch_call_output", "shell_call_output", "tool_search_output"})
+_OF_HOSTED_BY_PROGRAM = frozenset({"computer_call_output", "local_shell_call_output", "mcp_approval_response"})
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -85,7 +88,12 @@ def read_messages(
             block = _made_by_model(entry)
             if isinstance(block, ToolCall):
                 names[block.id] = block.name
-            run.append(block)
+            if isinstance(block, Unknown) and _answers_hosted(entry):
+                # no part of the response before it; an id in it is that of the call, which goes as well
+                drafts += _response(run, ids, origin) + _response([Unknown(block.wire)], ids, origin)
+                run = []
+            else:
+                run.append(block)
             continue
         drafts += _response(run, ids, origin)
         run = []
@@ -109,6 +117,12 @@ def _said_by_program(entry: Any, at: int, names: Mapping[str, str]) -> Draft | N
     if kind != "message" or role == "assistant":
         return None
     return Draft("user" if role == "user" else "system", _message(entry))
+
+
+def _answers_hosted(entry: Mapping[str, Any]) -> bool:
+    """Whether a program says in it what came of a call of a tool that the provider defines."""
+    kind = str(entry.get("type"))
+    return kind in _OF_HOSTED_BY_PROGRAM or (kind in _OF_HOSTED and not entry.get("id"))
 
 
 def _kind_and_role(entry: Any, at: int) -> tuple[str, str]:
