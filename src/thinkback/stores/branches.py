@@ -165,25 +165,31 @@ def write_settings(rows: Rows, session: str, text: str) -> None:
 def open_for(rows: Rows, entry: AppendRequest) -> Key | None:
     """The session of a step with its branch, made where they are not there; ``None`` if the step is.
 
-    A branch for the first step of a conversation becomes the session's current one: a name denotes its newest
-    conversation. The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and
+    A branch for the first step of a conversation becomes the current one of a session of such conversations: a name
+    denotes its newest. What the library or a framework keeps under the name stays current. The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and
     ``StoreError`` for names that are taken.
     """
     try:
-        of, created, _ = held(rows, entry.session)
+        of, created, current = held(rows, entry.session)
     except NotFoundError:
         if entry.expected != EMPTY:
             raise
-        of, created = _begin_for(rows, entry), entry.created
+        of, created, current = _begin_for(rows, entry), entry.created, MAIN
         if entry.branch == MAIN:
             return of
     if rows.has_step(of, entry.step):
         return None
     if rows.tip(of, entry.branch) is None:
         add_branch(rows, of, entry.branch, _standing(rows, of, entry.expected, entry.via), created)
-        if entry.expected == EMPTY:  # a program began again under a name that it gave before
+        if entry.expected == EMPTY and _has_conversation(rows, of, current):
             rows.switch(of, entry.branch)
     return of
+
+
+def _has_conversation(rows: Rows, of: Key, branch: str) -> bool:
+    """True if a branch has nothing, or answers that are found again by what a program repeats of them."""
+    tip = rows.tip(of, branch)
+    return tip is None or tip.position < 0 or rows.is_sighted(of, tip.segment)
 
 
 def _begin_for(rows: Rows, entry: AppendRequest) -> Key:

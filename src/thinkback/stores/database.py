@@ -230,6 +230,9 @@ class Rows(Protocol):
     def count_erasure(self) -> None:
         """Count the epoch up. Comes first in a transaction: nobody stores a step that names the one before any more."""
 
+    def is_sighted(self, of: Key, segment: int) -> bool:
+        """True if responses in a segment have sightings."""
+
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first.
 

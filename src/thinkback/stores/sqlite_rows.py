@@ -318,6 +318,7 @@ RETURNING session
 """
 _UNSWEPT = "SELECT max(unswept) FROM migrations"
 
+_IS_SIGHTED = "SELECT 1 FROM sightings WHERE head IN (SELECT arrival FROM commits WHERE segment = ?) LIMIT 1"
 _SIGHTED = "SELECT head, response FROM sightings WHERE scope = ? AND digest = ? ORDER BY head DESC LIMIT ?"
 # The branch: one that ends in the commit's segment, else one that goes on from there in others.
 _SEEN = """
@@ -478,6 +479,9 @@ class SqliteRows:
     def count_erasure(self) -> None:
         """Nobody else writes from here on, until the transaction ends."""
         self.db.execute("UPDATE search_state SET changes = changes + 1")
+
+    def is_sighted(self, of: Key, segment: int) -> bool:
+        return self.db.execute(_IS_SIGHTED, (segment,)).fetchone() is not None
 
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         return [

@@ -45,7 +45,7 @@ class MemoryRecognition:
             if lease is not None and not is_due(lease.deadline, time.time_ns() // 1000):
                 raise leased(session.id, entry.branch)
             session.branches |= branches
-            if branches and entry.expected == EMPTY:
+            if branches and entry.expected == EMPTY and self._has_conversation(session):
                 session.branch = entry.branch
             self._log.append(session, entry.step, entry.commits, entry.expected, entry.branch)
             self._log.sessions.setdefault(session.id, session)
@@ -55,6 +55,11 @@ class MemoryRecognition:
                     seen = place, entry.commits[-1 - back].response
                     self._log.sightings.setdefault((scope, digest), []).append(seen)
             return True
+
+    def _has_conversation(self, session: Session) -> bool:
+        current = session.branches[session.branch]
+        places = (place for seen in self._log.sightings.values() for place, _ in seen)
+        return current is None or any(place.segment is current.segment for place in places)
 
     def _opened(self, entry: AppendRequest) -> tuple[Session, Place | None]:
         """The session, which may not be in the log yet, and where a branch begins that is not in it."""

@@ -303,6 +303,7 @@ _ERASE = """
 UPDATE thinkback.commits SET codec = %s, payload = %s
 WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s RETURNING segment, position
 """
+_IS_SIGHTED = f"SELECT 1 FROM thinkback.sightings WHERE {_AT} LIMIT 1"
 _UNSEE = f"DELETE FROM thinkback.sightings WHERE {_WITHIN}"
 _FORGET = (
     f"DELETE FROM thinkback.branches WHERE {_OF}",
@@ -590,6 +591,9 @@ class PostgresRows:
     def begin_epochs(self) -> None:
         """Have a row of the epoch that can be held."""
         self.db.execute(_BEGIN_EPOCHS, (self.tenant,))
+
+    def is_sighted(self, of: Key, segment: int) -> bool:
+        return self.db.execute(_IS_SIGHTED, (*of[:2], segment)).fetchone() is not None
 
     def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
         """Asks the shard of the scope, and only for what it finds those of the families."""
