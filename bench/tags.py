@@ -42,7 +42,7 @@ class FindSplitter:
 
 
 def content(size: int) -> str:
-    """About ``size`` characters: eight thinking blocks, answers between them, false starts in both."""
+    """About ``size`` characters: eight thoughts, each at a line's start, answers between them, false starts in both."""
     chance = random.Random(11)
 
     def prose(length: int) -> str:
@@ -53,7 +53,7 @@ def content(size: int) -> str:
                 parts.append(chance.choice(_FALSE_STARTS))
         return "".join(parts)
 
-    return "".join(f"{OPEN}{prose(size // 16)}{CLOSE}{prose(size // 16)}" for _ in range(8))
+    return "".join(f"{OPEN}{prose(size // 16)}{CLOSE}{prose(size // 16)}\n" for _ in range(8))
 
 
 def split(pieces: list[str]) -> str:

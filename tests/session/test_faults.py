@@ -112,12 +112,12 @@ def test_rate_limit_is_waited_for(store: SessionStore, referee: Referee, chat: A
 
 
 def test_wrong_key_is_told_and_not_retried(store: SessionStore, referee: Referee, chat: Ask) -> None:
-    """The provider's words and the variable to look at."""
+    """The provider's words, and where the key came from."""
     session = open_session(store, referee, api_key=BAD_KEY)
     with pytest.raises(ProviderError, match="Authentication Fails") as caught:
         chat(session, "Hello?")
     assert (401, ["user", "request", "failed"]) == (caught.value.details["status"], kinds(session))
-    assert "DEEPSEEK_API_KEY" in str(caught.value)
+    assert "the key was given by the program, as api_key=" in str(caught.value)
     assert [401] == statuses(referee)
 
 

@@ -166,8 +166,8 @@ def open_for(rows: Rows, entry: AppendRequest) -> Key | None:
     """The session of a step with its branch, made where they are not there; ``None`` if the step is.
 
     A branch for the first step of a conversation becomes the current one of a session of such conversations: a name
-    denotes its newest. What the library or a framework keeps under the name stays current. The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and
-    ``StoreError`` for names that are taken.
+    denotes its newest. What the library or a framework keeps under the name stays current. The family is held. Raises
+    ``NotFoundError`` for a step that is not a session's first, and ``StoreError`` for names that are taken.
     """
     try:
         of, created, current = held(rows, entry.session)
