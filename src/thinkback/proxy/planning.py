@@ -186,13 +186,13 @@ def _changed_messages(plan: Plan, commits: Sequence[Commit], target: Target, own
         reason = gone[commit.hash].reason
         if reason.startswith(UNCARRIED):
             why = reason.removeprefix(UNCARRIED)
-            if asked:
+            if asked and commit.kind != "system":  # a program's instructions are not what is asked
                 raise UnsupportedContent(
                     f"a part of the request's message cannot go to {target.endpoint.id}: {why}",
                     details={"param": "messages", "dialect": target.endpoint.dialect},
                     next_actions=("leave the part out", "or use a model whose endpoint takes it"),
                 )
-            yield f"a part of an earlier message: {why}"
+            yield f"a part of {'a system' if commit.kind == 'system' else 'an earlier'} message: {why}"
         elif isinstance(commit.value, Media):
             yield f"{commit.value.media_type} of an earlier answer: {reason}"
         elif isinstance(commit.value, Unknown):
