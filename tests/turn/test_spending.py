@@ -95,8 +95,20 @@ def test_the_rule_of_the_request_says_what_is_counted_where(word: str, output: i
 
 
 def test_reasoning_that_was_not_counted_is_estimated() -> None:
-    """And it is said so; the output that nobody reported has it inside."""
-    assert [TokenUse(None, None, 10, 10, None, True)] == uses(*answer("r", None, "x" * 40))
+    """And it is said so; nobody reported an output."""
+    assert [TokenUse(None, None, None, 10, None, True)] == uses(*answer("r", None, "x" * 40))
+
+
+def test_two_compactions_without_a_summary_count_twice() -> None:
+    """Of thoughts, by one model; a copy of one counts once."""
+    made = [
+        Draft(
+            "compaction",
+            Compaction("thoughts", model="e/m", usage=Usage(1, out), before=9, after=out, shortened=("h",)),
+        )
+        for out in (5, 4, 4)
+    ]
+    assert [5, 4] == [use.output for use in uses(*made)]
 
 
 def test_an_estimate_is_no_more_than_all_that_was_counted() -> None:
