@@ -372,6 +372,13 @@ SPOKEN: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
+def with_values(value: Any) -> Any:
+    """A document without the members that have no value, which say nothing and may be left out."""
+    if isinstance(value, dict):
+        return {key: with_values(held) for key, held in value.items() if held is not None}
+    return [with_values(each) for each in value] if isinstance(value, list) else value
+
+
 @settings(deadline=None)
 @given(st.data(), st.sampled_from(sorted(SPOKEN)))
 def test_an_answer_goes_as_its_client_sent_it(data: st.DataObject, front: str) -> None:
@@ -380,6 +387,6 @@ def test_an_answer_goes_as_its_client_sent_it(data: st.DataObject, front: str) -
     spoken = data.draw(SPOKEN[front])
     params: dict[str, Any] = {"max_tokens": 9} if front == "anthropic" else {}
     play = planned([asked, spoken, asked], PLACES[front], front=front, **params)
-    expected = json.dumps([asked, spoken, asked])
-    assert json.loads(expected) == sent(play)[MESSAGES.get(front, "messages")]
+    expected = json.loads(json.dumps([asked, spoken, asked]))
+    assert with_values(expected) == with_values(sent(play)[MESSAGES.get(front, "messages")])
     assert "" == left(play)

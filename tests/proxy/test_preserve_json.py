@@ -265,3 +265,14 @@ def test_withheld_members_stay_behind() -> None:
     client = {"messages": [{**SAID, "passed": 1, "x": 1}]}
     written = preserved(compact(client), compact({"messages": [SAID]}), ("passed",))
     assert {"messages": [{**SAID, "x": 1}]} == json.loads(written)
+
+
+def test_members_without_a_value_do_not_go_along() -> None:
+    """SDKs write them for what a response had no word of, and a strict provider refuses the names."""
+    call = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    client, planned = (
+        json.dumps({"messages": [{"role": "assistant", "content": [{**call, **more}]}]}).encode()
+        for more in ({"toolset_name": None, "caller": {"type": "direct"}}, {})
+    )
+    (sent,) = json.loads(preserved(client, planned))["messages"][0]["content"]
+    assert {**call, "caller": {"type": "direct"}} == sent

@@ -52,6 +52,7 @@ _OF_PROGRAMS = tuple(Raw(b'"%b"' % role) for role in (b"developer", b"function",
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _SORT = ("role", "type", "id")
 _OBJECT, _LIST = b"{"[0], b"["[0]
+_NULL = Raw(b"null")
 _members = msgspec.json.Decoder(dict[str, Raw])
 _elements = msgspec.json.Decoder(list[Raw])
 _values = msgspec.json.Decoder()
@@ -134,8 +135,15 @@ def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: i
 
 
 def _own_members(theirs: dict[str, Raw], ours: dict[str, Raw]) -> set[str]:
-    """What the client says beside that which the plan says too, and the plan has no word for."""
-    more = [key for key in theirs if key not in ours and key not in _UNDERSTOOD and not _OF_REASONING.search(key)]
+    """What the client says beside that which the plan says too, and the plan has no word for.
+
+    A member without a value says nothing: SDKs write such for what a response had no word of, and providers refuse it.
+    """
+    more = [
+        key
+        for key, source in theirs.items()
+        if key not in ours and key not in _UNDERSTOOD and source != _NULL and not _OF_REASONING.search(key)
+    ]
     if not more or not _is_version(_values_of(theirs), _values_of(ours)):
         return set()
     return {key for key in more if not _has_reasoning(_value(theirs[key]))}
