@@ -106,9 +106,6 @@ EXPLAINED = {
         "avian--testopenaicompatiblecommon-avian-kimi-multi-tool-streaming--76a24b#1": {"model"},
         "openai--openai-native-tool-search-streaming--573b0e#1": {"model", "people"},
     },
-    "a call that got no result is answered before the next turn": {
-        "google-ai-studio--google-gemini-2-5-flash-preview-05-20-tool-round-trip-1--c3ac13#1": {"people"},
-    },
     "a conversation that goes on from a response's id goes on from the log": {
         "openai--openai-codex-mini-latest-tool-round-trip-1--67534c#1": {"model", "parameters", "people"},
         "openai--openai-o3-tool-round-trip-1--298707#1": {"model", "parameters", "people"},
